@@ -1,0 +1,56 @@
+"""TraceScript: the exact, compact text form of a TVM MetaSchedule trace."""
+
+from tracescript._grammar import grammar_text
+from tracescript.decode import loads
+from tracescript.encode import dumps
+from tracescript.errors import (
+    TraceFileError,
+    TraceScriptError,
+    TraceShapeError,
+    TraceSyntaxError,
+    TraceVersionError,
+)
+from tracescript.files import Record, Summary, decode_file, encode_file, iter_records
+from tracescript.json_trace import from_json, to_json
+from tracescript.model import (
+    MAX_DEPTH,
+    MAX_OUTPUTS,
+    NULL,
+    RV,
+    Decision,
+    IndexMap,
+    Input,
+    Instruction,
+    JSONNull,
+    Trace,
+    Value,
+)
+
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_OUTPUTS",
+    "NULL",
+    "RV",
+    "Decision",
+    "IndexMap",
+    "Input",
+    "Instruction",
+    "JSONNull",
+    "Record",
+    "Summary",
+    "Trace",
+    "TraceFileError",
+    "TraceScriptError",
+    "TraceShapeError",
+    "TraceSyntaxError",
+    "TraceVersionError",
+    "Value",
+    "decode_file",
+    "dumps",
+    "encode_file",
+    "from_json",
+    "grammar_text",
+    "iter_records",
+    "loads",
+    "to_json",
+]

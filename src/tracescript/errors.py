@@ -1,0 +1,148 @@
+"""Every error that TraceScript raises on bad input, under one root.
+
+Each error keeps what it knows as attributes and builds its text in `__str__`,
+so that a program can read the place and a person can read the sentence.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "TraceFileError",
+    "TraceScriptError",
+    "TraceShapeError",
+    "TraceSyntaxError",
+    "TraceVersionError",
+]
+
+_WINDOW = 60
+"""Characters of the offending line shown on each side of the place."""
+
+
+class TraceScriptError(Exception):
+    """Root of all errors about scripts, traces and logs.
+
+    Catch this one to catch them all; nothing else comes out of TraceScript for
+    bad input.
+    """
+
+
+class TraceSyntaxError(TraceScriptError):
+    """A text is not a script. Mend the place that `line` and `column` name.
+
+    Attributes:
+        message: what is wrong, in one sentence.
+        line: the line, counted from 1.
+        column: the column, counted from 1 in code points.
+        source_line: the text of that line.
+        expected: what could stand at that place, in words; may be empty.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        line: int,
+        column: int,
+        source_line: str = "",
+        expected: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+        self.column = column
+        self.source_line = source_line
+        self.expected = expected
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}: {self.explanation}"
+
+    @property
+    def explanation(self) -> str:
+        """The message, the place with a caret under it, and what was expected there."""
+        lines = [self.message]
+        if self.source_line:
+            start = max(0, self.column - 1 - _WINDOW)
+            shown = self.source_line[start : self.column - 1 + _WINDOW]
+            # A character that a terminal would act on must not move the caret.
+            shown = "".join(char if char.isprintable() else "\ufffd" for char in shown)
+            lines += ["    " + shown, "    " + " " * (self.column - 1 - start) + "^"]
+        if self.expected:
+            lines.append("expected " + _any_of(self.expected))
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.message, self.__dict__.copy())
+
+
+class TraceVersionError(TraceSyntaxError):
+    """A script says that it has a format version this release cannot read.
+
+    Attributes:
+        version: the version that the header names.
+    """
+
+    def __init__(self, version: str, *, supported: int, source_line: str) -> None:
+        super().__init__(
+            f"the script has format version {version}; this release reads version {supported}. "
+            "Upgrade tracescript, or encode the trace again",
+            line=1,
+            column=len("tracescript ") + 1,
+            source_line=source_line,
+        )
+        self.version = version
+
+
+class TraceShapeError(TraceScriptError):
+    """A value does not have the shape of a trace. Mend what `path` names.
+
+    Attributes:
+        path: where, as a JSON path: `$[0][17][3]` is the outputs of instruction 17.
+        expected: what stands there in a trace.
+        found: what stands there now.
+    """
+
+    def __init__(self, path: str, expected: str, found: str) -> None:
+        super().__init__(path, expected, found)
+        self.path = path
+        self.expected = expected
+        self.found = found
+
+    def __str__(self) -> str:
+        return f"{self.path}: expected {self.expected}, found {self.found}"
+
+
+class TraceFileError(TraceScriptError):
+    """A log or a `.trace` file cannot be read or may not be written as asked.
+
+    Attributes:
+        message: what is wrong, in one sentence.
+        file: the name of the file as it was given.
+        line: the line of the file, counted from 1.
+    """
+
+    def __init__(self, message: str, *, file: str, line: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.file = file
+        self.line = line
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.message}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.message, self.__dict__.copy())
+
+
+def _rebuild(
+    cls: type[TraceScriptError], message: str, state: dict[str, object]
+) -> TraceScriptError:
+    """Unpickle an error whose constructor takes keywords; workers send errors this way."""
+    error = cls.__new__(cls, message)
+    error.__dict__.update(state)
+    return error
+
+
+def _any_of(choices: tuple[str, ...]) -> str:
+    if len(choices) == 1:
+        return choices[0]
+    return ", ".join(choices[:-1]) + " or " + choices[-1]

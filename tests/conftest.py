@@ -1,0 +1,10 @@
+"""Hypothesis profiles: choose one with HYPOTHESIS_PROFILE, `ci` is the default."""
+
+import os
+
+from hypothesis import settings
+
+from tracescript import testing
+
+testing.register_profiles()
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
