@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib.resources import files
-from pathlib import Path
 
 __all__ = ["grammar_text"]
 
@@ -18,6 +16,10 @@ def grammar_text() -> str:
     >>> "start: HEADER" in grammar_text()
     True
     """
+    # Imported late: they take longer to load than the rest of the codec.
+    from importlib.resources import files
+    from pathlib import Path
+
     packaged = files("tracescript") / "grammar" / "tracescript.lark"
     if packaged.is_file():
         return packaged.read_text(encoding="utf-8")

@@ -9,22 +9,17 @@ to `reference.parse`, which reads it or raises the error.
 from __future__ import annotations
 
 import re
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from tracescript._memo import Memo
 from tracescript.encode import HEADER
-from tracescript.literals import parse_float, parse_int, unquote
+from tracescript.literals import match_string, parse_float, parse_int, unquote
 from tracescript.model import MAX_DEPTH, NULL, Decision, Input, Instruction, Trace, Value, bare
 from tracescript.scope import Scope, ScopeError
 
 __all__ = ["Unreadable", "loads", "read_fast", "read_value"]
 
-_STRING_TEXT = (
-    r'"[^"\\\x00-\x1f\x7f]*'
-    r'(?:\\(?:["\\nrt]|u\{(?:10|[0-9a-f])?[0-9a-f]{1,4}\})[^"\\\x00-\x1f\x7f]*)*"'
-)
-_string = re.compile(_STRING_TEXT)
 _word = re.compile(r'[^][{}" ]+')
 _is_name = re.compile(r"[A-Za-z_][A-Za-z0-9_]*").fullmatch
 _is_reference = re.compile(r"[blv]-[1-9][0-9]*").fullmatch
@@ -37,9 +32,6 @@ _is_late = re.compile(r"@(0|-?[1-9][0-9]*) = (.+)").fullmatch
 
 # One part of a line: a text without the markers, except inside strings.
 _PART = r'[^" ]*(?:(?:"[^"\\]*(?:\\.[^"\\]*)*"| (?![|=] |-> ))[^" ]*)*'
-_cut_exactly = re.compile(
-    rf"({_PART})(?: \| ({_PART}))?(?: -> ({_PART}))?(?: = ({_PART}))?", re.DOTALL
-).fullmatch
 
 _KEYWORDS: dict[str, Value] = {"true": True, "false": False, "null": None}
 
@@ -125,7 +117,7 @@ def _line(line: str, scope: Scope) -> tuple[Instruction, tuple[Value, ...]]:
         )
     except Unreadable:
         # A string may hold what looks like a marker.
-        cut = _cut_exactly(line)
+        cut = _exact_cut().fullmatch(line)
         if cut is None:
             raise
         return _instruction(scope, *cut.groups())
@@ -149,6 +141,13 @@ def _instruction(
     return Instruction(kind, inputs, inst_attrs, names), decided
 
 
+@lru_cache(maxsize=1)
+def _exact_cut() -> re.Pattern[str]:
+    # Compiled late: few programs ever need it.
+    part = rf"({_PART})"
+    return re.compile(rf"{part}(?: \| {part})?(?: -> {part})?(?: = {part})?", re.DOTALL)
+
+
 def _late_decision(line: str) -> Decision:
     late = _is_late(line)
     if late is None:
@@ -164,7 +163,7 @@ def _kind(text: str) -> str:
 
 
 def _quoted_kind(head: str) -> tuple[str, str, str]:
-    string = _string.match(head)
+    string = match_string(head)
     if string is None:
         raise Unreadable
     end = string.end()
@@ -210,7 +209,7 @@ def _runs(text: str) -> tuple[tuple[str, int], ...]:
     position = 0
     while True:
         if text[position : position + 1] == "@":
-            string = _string.match(text, position + 1)
+            string = match_string(text, position + 1)
             if string is None:
                 raise Unreadable
             runs.append((unquote(string[0]), 0))
@@ -254,7 +253,7 @@ def _item(text: str, position: int, scope: Scope | None, depth: int) -> tuple[An
     if first == "{":
         return _dict(text, position + 1, depth)
     if first == '"' or text.startswith('@"', position):
-        string = _string.match(text, position + (first == "@"))
+        string = match_string(text, position + (first == "@"))
         if string is None or (first == "@" and scope is None):
             raise Unreadable
         value = unquote(string[0])
@@ -290,7 +289,7 @@ def _dict(text: str, position: int, depth: int) -> tuple[dict[str, Value], int]:
     while not text.startswith("}", position):
         if entries:
             position = _skip(text, position, " ")
-        string = _string.match(text, position)
+        string = match_string(text, position)
         if string is None:
             raise Unreadable
         key = unquote(string[0])
@@ -322,8 +321,8 @@ def _input_word(word: str) -> Input:
     if word == "@null":
         return NULL
     is_bare = word[:1] == "@"
-    string = _string.fullmatch(word, is_bare)
-    if string is None:
+    string = match_string(word, is_bare)
+    if string is None or string.end() != len(word):
         return _scalar(word)
     value = unquote(string[0])
     return bare(value) if is_bare else value

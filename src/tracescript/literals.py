@@ -10,7 +10,15 @@ import decimal
 import math
 import re
 
-__all__ = ["format_float", "format_int", "parse_float", "parse_int", "quote", "unquote"]
+__all__ = [
+    "format_float",
+    "format_int",
+    "match_string",
+    "parse_float",
+    "parse_int",
+    "quote",
+    "unquote",
+]
 
 # Escaped: what a line cannot hold (controls, line separators), what UTF-8 cannot
 # hold (lone surrogates), and what could make a line look different from what it
@@ -18,6 +26,10 @@ __all__ = ["format_float", "format_int", "parse_float", "parse_int", "quote", "u
 # depend on the Unicode tables of one Python version.
 _SPECIAL = re.compile(
     '["\\\\\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]'
+)
+_STRING = re.compile(
+    r'"[^"\\\x00-\x1f\x7f]*'
+    r'(?:\\(?:["\\nrt]|u\{(?:10|[0-9a-f])?[0-9a-f]{1,4}\})[^"\\\x00-\x1f\x7f]*)*"'
 )
 _ESCAPE = re.compile(r'\\(?:(["\\nrt])|u\{([0-9a-f]+)\})')
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -35,6 +47,10 @@ def quote(text: str) -> str:
     "say \\"hi\\"" "a\\nb" "\\u{d800}"
     """
     return '"' + _SPECIAL.sub(_escape, text) + '"'
+
+
+match_string = _STRING.match
+"""Match a STRING of the grammar at a position of a text: `match_string(text, position)`."""
 
 
 def unquote(token: str) -> str:

@@ -7,7 +7,7 @@ from tracescript.model import MAX_OUTPUTS, RV
 __all__ = ["Scope", "ScopeError"]
 
 # Nearly every trace stays within these, so their names need not be built again.
-_COMMON = 512
+_COMMON = 256
 _NAMES = {letter: tuple([f"{letter}{n}" for n in range(_COMMON)]) for letter in "blv"}
 _RVS = {letter: [RV(name) for name in names] for letter, names in _NAMES.items()}
 

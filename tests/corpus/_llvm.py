@@ -61,7 +61,7 @@ class InProcess:
         """Build one candidate; a failed build is a result too."""
         try:
             module = default_build(item.mod, item.target, None)
-        except Exception as error:  # noqa: BLE001 (whatever a candidate raises is its result)
+        except Exception as error:
             return ms.builder.BuilderResult(None, str(error))
         key = f"module-{len(self._built)}"
         self._built[key] = module
@@ -71,7 +71,7 @@ class InProcess:
         """Time one built candidate; a failed run is a result too."""
         try:
             seconds = self._seconds(item)
-        except Exception as error:  # noqa: BLE001 (whatever a candidate raises is its result)
+        except Exception as error:
             return LocalRunnerFuture(None, str(error))
         return LocalRunnerFuture(seconds, None)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
@@ -12,8 +11,8 @@ import msgspec
 from tracescript.encode import HEADER
 from tracescript.errors import TraceFileError, TraceScriptError
 from tracescript.files.entries import Entry, Settings, read_line, write_line
-from tracescript.files.framing import entry_text, located, read_entries
-from tracescript.files.output import name_of, reading, writing
+from tracescript.files.framing import entry_text, is_trace_file, located, read_entries
+from tracescript.files.output import File, name_of, reading, writing
 from tracescript.files.parallel import batches, ordered_map
 
 __all__ = ["Summary", "decode_file", "encode_file"]
@@ -73,8 +72,8 @@ Progress = Callable[[int], object]
 
 
 def encode_file(
-    source: str | Path | BinaryIO,
-    target: str | Path | BinaryIO,
+    source: File,
+    target: File,
     *,
     strict: bool = False,
     jobs: int = 1,
@@ -82,7 +81,8 @@ def encode_file(
 ) -> Summary:
     """Write a JSON log as a `.trace` file.
 
-    Law: `decode_file` of the result gives the bytes of the source, whatever they are.
+    Law: `decode_file` of the result gives the bytes of the source, whatever they are. Only a
+    `.trace` file is refused.
 
     Args:
         source: a `database_tuning_record.json` of any TVM release, or bare traces, one a
@@ -116,8 +116,8 @@ def encode_file(
 
 
 def decode_file(
-    source: str | Path | BinaryIO,
-    target: str | Path | BinaryIO,
+    source: File,
+    target: File,
     *,
     jobs: int = 1,
     progress: Progress | None = None,
@@ -167,7 +167,7 @@ class _Counted:
 
 def _lines(stream: _Counted, name: str) -> Iterator[bytes]:
     first = stream.readline(_MAX_LINE)
-    if first.startswith(b"tracescript "):
+    if is_trace_file(first):
         raise TraceFileError("this is a .trace file already; decode reads it", file=name, line=1)
     if first:
         yield first

@@ -18,7 +18,7 @@ from tracescript.encode import HEADER, write_body, write_value
 from tracescript.errors import TraceScriptError, TraceShapeError
 from tracescript.files.json_writers import DEFAULT_WRITER, WRITERS
 from tracescript.files.records import Record, record_from_json, record_to_json
-from tracescript.literals import parse_int, quote, unquote
+from tracescript.literals import quote, unquote
 
 __all__ = ["Entry", "Settings", "read_line", "read_record", "write_line"]
 
@@ -116,7 +116,10 @@ def read_record(entry: Entry) -> Record:
         return Record(trace)
     run_secs, args_info = [read_value(text) for _, text in values]
     target = read_value(entry.settings.target or "")
-    return Record(trace, parse_int(workload), run_secs, target, args_info)
+    index = read_value(workload)
+    if type(index) is not int:
+        raise TraceShapeError("$[0]", "a workload index, an integer", workload)
+    return Record(trace, index, run_secs, target, args_info)
 
 
 def _written(record: Record) -> tuple[tuple[tuple[str, str], ...], str | None, str]:

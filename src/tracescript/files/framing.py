@@ -23,9 +23,9 @@ from tracescript.errors import (
 )
 from tracescript.files.entries import Entry, Settings
 from tracescript.files.json_writers import WRITERS
-from tracescript.literals import quote
+from tracescript.literals import match_string, quote
 
-__all__ = ["MAX_ENTRY", "entry_text", "located", "read_entries"]
+__all__ = ["MAX_ENTRY", "entry_text", "is_trace_file", "located", "read_entries"]
 
 MAX_ENTRY = 1 << 26
 """An entry may have this many bytes; the bound keeps a file without line ends out of memory."""
@@ -34,9 +34,10 @@ _KEYS = {"record": ("run_secs", "args_info"), "trace": (), "text": ()}
 _ENDS = {quote(ends): ends for ends in ("\n", "\r\n", "")}
 
 _key_line = re.compile(r"# ([a-z_]+)(?: (.+))?").fullmatch
-_is_string = re.compile(
-    r'"(?:[^"\\\x00-\x1f\x7f]|\\(?:["\\nrt]|u\{(?:10|[0-9a-f])?[0-9a-f]{1,4}\}))*"'
-).fullmatch
+
+
+is_trace_file = re.compile(rb"tracescript [0-9]+\r?\n").match
+"""Whether a file, by its first bytes, is a `.trace` file of this or another version."""
 
 
 def entry_text(entry: Entry, before: Settings) -> str:
@@ -118,7 +119,7 @@ class _Reader:
             text = header.decode().strip()
             raise TraceVersionError(version[1].decode(), supported=1, source_line=text)
         raise self._error(
-            "the file does not start with the header 'tracescript 1'; if it is a JSON log, encode it"
+            "the file does not start with 'tracescript 1'; if it is a JSON log, encode it"
         )
 
     def _keyed(self, line: bytes) -> Iterator[Entry]:
@@ -127,29 +128,31 @@ class _Reader:
         key, value = self._key(line)
         if key in _KEYS:
             yield self._entry(key, value, start)
-        elif key == "target":
+        elif key == "target" and value:
             self._settings = replace(self._settings, target=value)
         elif key == "writer" and value in WRITERS:
             self._settings = replace(self._settings, writer=value)
         elif key == "ends" and value in _ENDS:
             self._settings = replace(self._settings, ends=_ENDS[value])
         else:
-            raise self._error(f"cannot read '# {key} {value}'; expected {_EXPECTED}")
+            text = f"# {key} {value}".rstrip()
+            raise self._error(f"cannot read '{text}'; expected {_EXPECTED}")
 
     def _entry(self, key: str, value: str, start: int) -> Entry:
         keys = [(key, value)]
         for expected in _KEYS[key]:
-            keys.append(self._key(self._line()))
+            keys.append(self._key(self._line_of_entry()))
             if keys[-1][0] != expected:
                 raise self._error(f"expected '# {expected}' after '# {keys[-2][0]}'")
         if key == "text":
-            if not _is_string(value):
+            string = match_string(value)
+            if string is None or string.end() != len(value):
                 raise self._error("expected a string after '# text'")
             return Entry(self._settings, tuple(keys), "", start)
         if key == "record" and self._settings.target is None:
             raise self._error("expected '# target' before the first record")
-        body = b"".join(iter(self._body_line, b"\n"))
-        return Entry(self._settings, tuple(keys), self._decoded(body, start), start)
+        body = b"".join(iter(self._line_of_entry, b"\n"))
+        return Entry(self._settings, tuple(keys), self._decoded(body, start + len(keys)), start)
 
     def _key(self, line: bytes) -> tuple[str, str]:
         match = _key_line(self._decoded(line, self._number).removesuffix("\n"))
@@ -157,7 +160,7 @@ class _Reader:
             raise self._error(f"expected {_EXPECTED}")
         return match[1], match[2] or ""
 
-    def _body_line(self) -> bytes:
+    def _line_of_entry(self) -> bytes:
         line = self._line()
         if not line:
             raise self._error("the file ends inside an entry: it was cut off")

@@ -4,36 +4,37 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias, Union
 
-__all__ = ["name_of", "reading", "writing"]
+__all__ = ["File", "name_of", "reading", "writing"]
+
+File: TypeAlias = Union[str, "os.PathLike[str]", BinaryIO]
+"""A path, `-` for standard input or output, or an open binary file."""
 
 
-def name_of(source: str | Path | BinaryIO) -> str:
+def name_of(source: File) -> str:
     """What to call a source in errors."""
-    if isinstance(source, (str, Path)):
+    if isinstance(source, (str, os.PathLike)):
         return "<stdin>" if str(source) == "-" else str(source)
     return str(getattr(source, "name", "<stream>"))
 
 
 @contextmanager
-def reading(source: str | Path | BinaryIO) -> Iterator[BinaryIO]:
+def reading(source: File) -> Generator[BinaryIO]:
     """Open a path to read bytes; `-` is standard input, an open binary file stays as it is."""
-    if not isinstance(source, (str, Path)):
+    if not isinstance(source, (str, os.PathLike)):
         yield source
     elif str(source) == "-":
         yield sys.stdin.buffer
     else:
-        with Path(source).open("rb") as stream:
+        with open(source, "rb") as stream:
             yield stream
 
 
 @contextmanager
-def writing(target: str | Path | BinaryIO) -> Iterator[BinaryIO]:
+def writing(target: File) -> Generator[BinaryIO]:
     """Open a path to write bytes, all of them or none.
 
     What is written goes to a temporary file in the same folder, which takes the place of
@@ -41,22 +42,26 @@ def writing(target: str | Path | BinaryIO) -> Iterator[BinaryIO]:
     the target is as it was. `-` is standard output, and an open binary file stays as it is;
     for these two there is no way back.
     """
-    if not isinstance(target, (str, Path)):
+    if not isinstance(target, (str, os.PathLike)):
         yield target
         return
     if str(target) == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    path = Path(target)
-    if path.exists() and not path.is_file():
+    # A link keeps pointing to the file that is replaced.
+    path = os.path.realpath(target)
+    if os.path.exists(path) and not os.path.isfile(path):
         # A device or a pipe cannot be replaced, and need not be.
-        with path.open("wb") as stream:
+        with open(path, "wb") as stream:
             yield stream
         return
-    # A link keeps pointing to the file that is replaced.
-    path = path.resolve()
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    # Imported late: it takes longer to load than the rest of this package.
+    import tempfile
+
+    handle, temporary = tempfile.mkstemp(
+        prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path)
+    )
     try:
         with os.fdopen(handle, "wb") as stream:
             yield stream
@@ -67,10 +72,10 @@ def writing(target: str | Path | BinaryIO) -> Iterator[BinaryIO]:
         raise
 
 
-def _mode(path: Path) -> int:
+def _mode(path: str) -> int:
     """The permissions that a plain `open` would leave on the file."""
-    if path.exists():
-        return path.stat().st_mode & 0o777
+    if os.path.exists(path):
+        return os.stat(path).st_mode & 0o777
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask

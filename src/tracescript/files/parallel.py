@@ -5,8 +5,10 @@ from __future__ import annotations
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 __all__ = ["batches", "ordered_map"]
 
@@ -22,6 +24,9 @@ def ordered_map(function: Callable[[S], T], items: Iterable[S], jobs: int) -> It
     if jobs <= 1:
         yield from map(function, items)
         return
+    # Imported late: most programs never need it, and it is slow to load.
+    from concurrent.futures import ProcessPoolExecutor
+
     pool = ProcessPoolExecutor(jobs, initializer=_ignore_interrupts)
     pending: deque[Future[T]] = deque()
     try:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from tracescript.errors import TraceFileError, TraceScriptError
-from tracescript.files.entries import Entry, read_record
-from tracescript.files.framing import MAX_ENTRY, located, read_entries
-from tracescript.files.output import name_of, reading
+from tracescript.files.entries import Entry, read_record, write_line
+from tracescript.files.framing import MAX_ENTRY, is_trace_file, located, read_entries
+from tracescript.files.output import File, name_of, reading
 from tracescript.files.records import Record, record_from_json
 
 __all__ = ["Item", "iter_items", "iter_records"]
@@ -31,7 +30,7 @@ class Item(NamedTuple):
     error: TraceFileError | None = None
 
 
-def iter_records(source: str | Path | BinaryIO, *, strict: bool = True) -> Iterator[Record]:
+def iter_records(source: File, *, strict: bool = True) -> Iterator[Record]:
     """Read the records of a JSON log or a `.trace` file, one at a time.
 
     Blank lines are passed over. Bare traces come as records without a workload.
@@ -52,12 +51,12 @@ def iter_records(source: str | Path | BinaryIO, *, strict: bool = True) -> Itera
             raise item.error
 
 
-def iter_items(source: str | Path | BinaryIO) -> Iterator[Item]:
+def iter_items(source: File) -> Iterator[Item]:
     """Read whatever stands in a JSON log or a `.trace` file, faults included."""
     name = name_of(source)
     with reading(source) as stream:
         lines = _Peekable(stream)
-        if lines.first.startswith(b"tracescript "):
+        if is_trace_file(lines.first):
             for entry in read_entries(lines, name):
                 yield _entry_item(entry, name)
         else:
@@ -80,11 +79,9 @@ class _Peekable:
 
 
 def _entry_item(entry: Entry, name: str) -> Item:
-    if entry.is_blank:
-        return Item(entry.line)
-    if entry.is_verbatim:
-        return Item(entry.line, error=_no_record(name, entry.line))
     try:
+        if entry.is_verbatim:
+            return _line_item(write_line(entry), name, entry.line)
         return Item(entry.line, read_record(entry))
     except TraceScriptError as error:
         fault = located(error, entry, name)
@@ -99,8 +96,5 @@ def _line_item(line: bytes, name: str, number: int) -> Item:
     except TraceScriptError as error:
         return Item(number, error=TraceFileError(str(error), file=name, line=number))
     except (ValueError, RecursionError):
-        return Item(number, error=_no_record(name, number))
-
-
-def _no_record(name: str, line: int) -> TraceFileError:
-    return TraceFileError("this line is not JSON, so no record", file=name, line=line)
+        message = "this line is no record: it is not JSON"
+        return Item(number, error=TraceFileError(message, file=name, line=number))

@@ -26,8 +26,8 @@ def strictly_equal(left: object, right: object) -> bool:
         lefts, rights = cast("list[Any]", left), cast("list[Any]", right)
         return len(lefts) == len(rights) and all(map(strictly_equal, lefts, rights))
     if isinstance(left, dict):
-        pairs = [list(cast("dict[str, Any]", side).items()) for side in (left, right)]
-        return strictly_equal(*pairs)
+        lefts, rights = cast("dict[str, Any]", left), cast("dict[str, Any]", right)
+        return strictly_equal(list(lefts.items()), list(rights.items()))
     return repr(left) == repr(right) if isinstance(left, float) else left == right
 
 

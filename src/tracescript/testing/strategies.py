@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from hypothesis import strategies as st
 
@@ -13,9 +13,9 @@ from tracescript.model import Trace
 __all__ = ["json_traces", "json_values", "mutated_scripts", "scripts", "traces"]
 
 _KINDS = (
-    "GetSBlock GetLoops SamplePerfectTile SampleCategorical Split Fuse Reorder Bind Annotate "
-    "CacheRead ComputeAt EnterPostproc"
-).split()
+    *("GetSBlock", "GetLoops", "SamplePerfectTile", "SampleCategorical", "Split", "Fuse"),
+    *("Reorder", "Bind", "Annotate", "CacheRead", "ComputeAt", "EnterPostproc"),
+)
 _WORDS = ("main", "b0", "l1", "v2", "None", "null", "true", "", '"', '""', '"None"', "{}", "_")
 _FRAGMENTS = (
     *(" ", "  ", "\n", "\r\n", "\t", " | ", " -> ", " = ", "@", "@null", "@7 = 1\n", '"', "\\"),
@@ -48,7 +48,7 @@ class _Run(NamedTuple):
     """Stands for a run of outputs with the names that TVM would give them."""
 
     letter: str
-    count: int
+    length: int
 
 
 def json_values(max_leaves: int = 6) -> st.SearchStrategy[Any]:
@@ -85,7 +85,7 @@ def scripts(max_instructions: int = 8) -> st.SearchStrategy[str]:
 
 
 def mutated_scripts(max_instructions: int = 5) -> st.SearchStrategy[str]:
-    """Texts that are close to scripts: cut, doubled and patched with what could confuse a decoder."""
+    """Texts close to scripts: cut and patched with what could confuse a decoder."""
     patch = st.tuples(
         st.integers(0, 400), st.integers(0, 4), st.one_of(st.sampled_from(_FRAGMENTS), _texts)
     )
@@ -121,7 +121,7 @@ def _assemble(blueprints: list[Any], decisions: list[Any] | None, decided: Any) 
         for output in outputs:
             first = len(names) + len(defined)
             defined += (
-                [f"{output.letter}{first + number}" for number in range(output.count)]
+                [f"{output.letter}{first + number}" for number in range(output.length)]
                 if isinstance(output, _Run)
                 else [output]
             )
@@ -137,7 +137,7 @@ def _resolve(item: Any, names: list[str]) -> Any:
     if isinstance(item, _Pick):
         return names[item.number % len(names)] if names else "b0"
     if isinstance(item, list):
-        return [_resolve(element, names) for element in item]
+        return [_resolve(element, names) for element in cast("list[Any]", item)]
     return item
 
 

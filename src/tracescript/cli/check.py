@@ -1,0 +1,57 @@
+"""`tracescript check`: every problem of a log, with its place."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from tracescript.check import check
+from tracescript.cli.options import Commands, add_files
+from tracescript.errors import TraceScriptError
+from tracescript.files.read import iter_items
+from tracescript.model import Trace
+
+__all__ = ["add_commands"]
+
+
+def add_commands(commands: Commands) -> None:
+    """Add the subcommand."""
+    parser = commands.add_parser(
+        "check",
+        help="find what is wrong with traces",
+        description="Check syntax, scope, reference types, arity and decisions, and name every "
+        "problem with its file, line and JSON path.",
+    )
+    add_files(parser, "a JSON log or a .trace file")
+    parser.add_argument("-q", "--quiet", action="store_true", help="errors only, no notes")
+    parser.set_defaults(run=_check)
+
+
+def _check(options: argparse.Namespace) -> int:
+    errors = 0
+    for file in options.files:
+        traces = faulty = 0
+        try:
+            for item in iter_items(file):
+                if item.error is not None:
+                    print(item.error)
+                    faulty += 1
+                elif item.record is not None:
+                    traces += 1
+                    faulty += _report(item.record.trace, f"{file}:{item.line}", options.quiet)
+        except TraceScriptError as error:
+            # Such a file cannot be read on; the others can.
+            print(error)
+            faulty += 1
+        if not options.quiet:
+            print(f"{file}: {traces} traces, {faulty} with errors", file=sys.stderr)
+        errors += faulty
+    return 1 if errors else 0
+
+
+def _report(trace: Trace, place: str, quiet: bool) -> int:
+    """Print the problems of a trace; give 1 if any of them is an error, else 0."""
+    problems = [p for p in check(trace) if p.severity == "error" or not quiet]
+    for problem in problems:
+        print(f"{place}: {problem.severity}: {problem.path}: {problem.message}")
+    return int(any(problem.severity == "error" for problem in problems))

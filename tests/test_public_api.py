@@ -1,0 +1,79 @@
+"""What `import tracescript` promises."""
+
+import inspect
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import tracescript
+from corpora import ROOT
+
+
+def run(code):
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_the_public_names():
+    for name in tracescript.__all__:
+        assert getattr(tracescript, name) is not None
+    public = {name for name in vars(tracescript) if not name.startswith("_")}
+    modules = {name for name in public if isinstance(vars(tracescript)[name], type(sys))}
+    assert public - modules == set(tracescript.__all__)
+
+
+def test_everything_public_has_a_docstring_and_a_page():
+    reference = (ROOT / "docs" / "reference.md").read_text()
+    for name in tracescript.__all__:
+        value = getattr(tracescript, name)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            assert inspect.getdoc(value), name
+        assert f"::: tracescript.{name}\n" in reference, name
+
+
+def test_importing_is_cheap():
+    """No TVM, no numpy, no Lark, and less than 100 ms where nothing else disturbs it."""
+    code = """
+        import sys, time
+        start = time.perf_counter()
+        import tracescript
+        print(time.perf_counter() - start)
+        heavy = {"tvm", "numpy", "lark", "hypothesis", "tqdm", "torch"} & sys.modules.keys()
+        assert not heavy, heavy
+    """
+    assert any(float(run(code)) < 0.1 for _ in range(30))
+
+
+def test_the_library_does_not_import_training():
+    for path in (ROOT / "src").rglob("*.py"):
+        assert "import training" not in path.read_text(), path
+
+
+def test_values_can_be_matched_and_hashed():
+    trace = tracescript.loads('tracescript 1\nSplit @"l0" null 4 | 1.0 {"k": [true]} = nan\n')
+    match trace.insts[0]:
+        case tracescript.Instruction(kind="Split", inputs=(tracescript.RV("l0"), None, int(4))):
+            pass
+        case other:
+            pytest.fail(f"no match for {other}")
+    assert len({trace, tracescript.loads(tracescript.dumps(trace))}) == 1
+    assert trace != "trace"
+    assert trace.insts[0] != "Split"
+    assert trace.decisions[0] != 1
+    with pytest.raises(AttributeError):
+        trace.insts = ()
+
+
+@pytest.mark.parametrize("name", ["None", '"x"', '""', "{", '{"a": 1}'])
+def test_names_that_mean_something_else_are_no_random_variables(name):
+    with pytest.raises(ValueError, match="not the name of a random variable"):
+        tracescript.RV(name)
+
+
+@pytest.mark.parametrize("text", ["", "x", '"{}"'])
+def test_index_maps_are_json_objects(text):
+    with pytest.raises(ValueError, match="not the JSON text of an object"):
+        tracescript.IndexMap(text)
