@@ -182,7 +182,7 @@ def test_check_goes_on_after_a_file_that_cannot_be_read_on(tmp_path, capfd):
 
 
 def test_check_of_good_traces(stdin, capfd):
-    stdin(GOOD)
+    stdin(GOOD + b"\n")
     assert main(["check", "-"]) == 0
     assert capfd.readouterr() == ("", "-: 1 traces, 0 with errors\n")
 

@@ -1,6 +1,9 @@
 """The laws of the codec, for whatever Hypothesis can think of."""
 
+from random import Random
+
 from hypothesis import given
+from hypothesis import strategies as st
 from hypothesis.extra.lark import from_lark
 from lark import Lark
 
@@ -11,6 +14,11 @@ from tracescript.testing import json_traces, json_values, mutated_scripts, scrip
 @given(json_traces())
 def test_traces_survive(value):
     testing.check_trace_laws(value)
+
+
+@given(st.integers(0, 1 << 64))
+def test_random_traces_survive(seed):
+    testing.check_trace_laws(testing.random_json_trace(Random(seed)))
 
 
 @given(mutated_scripts())
@@ -34,7 +42,13 @@ def test_other_values_are_refused_with_a_path(value):
 
 @given(traces(), traces())
 def test_equality_is_that_of_the_scripts(left, right):
-    assert (left == right) == (dumps(left) == dumps(right))
+    equal = dumps(left) == dumps(right)
+    for a, b in zip((left, *left.insts), (right, *right.insts), strict=False):
+        assert (a == b) != (a != b)
+    assert (left == right) == equal
+    assert (left != right) == (not equal)
+    assert left == loads(dumps(left))
+    assert (left != loads(dumps(left))) is False
 
 
 @given(scripts())

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from tracescript import (
+    MAX_OUTPUTS,
     NULL,
     RV,
     IndexMap,
@@ -224,6 +225,11 @@ def test_any_number_of_enter_postproc(count):
     assert body_of(trace_of(*[["EnterPostproc", [], [], []]] * count)) == "EnterPostproc\n" * count
 
 
+def test_more_outputs_than_allowed_are_refused():
+    with pytest.raises(TraceShapeError, match="at most 1000000 outputs in all, found more of them"):
+        from_json(trace_of(["K", [], [], ["x"] * (MAX_OUTPUTS + 1)]))
+
+
 def test_empty_trace():
     assert dumps(Trace()) == "tracescript 1\n"
     assert loads("tracescript 1\n") == from_json([[], []]) == Trace()
@@ -279,6 +285,11 @@ def test_index_maps_keep_their_text(text):
                 "null, true, false, a number, a string, a list or a dict",
             ),
             "set",
+        ),
+        (
+            [[["K", [[1, ["b0"]], {"a": [1]}, b""], [], []]], []],
+            *("$[0][0][1][2]", "null, true, false, a number, a string, a list or a dict"),
+            "bytes",
         ),
         (
             [[["K", [], [{"a": {1: 2}}], []]], []],

@@ -60,9 +60,9 @@ def test_values_can_be_matched_and_hashed():
         case other:
             pytest.fail(f"no match for {other}")
     assert len({trace, tracescript.loads(tracescript.dumps(trace))}) == 1
-    assert trace != "trace"
-    assert trace.insts[0] != "Split"
-    assert trace.decisions[0] != 1
+    for part in (trace, trace.insts[0], trace.decisions[0], trace.insts[0].inputs[0]):
+        assert part == part
+        assert part != "another type"
     with pytest.raises(AttributeError):
         trace.insts = ()
 

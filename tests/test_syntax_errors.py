@@ -8,8 +8,10 @@ import pytest
 from tracescript import (
     MAX_DEPTH,
     MAX_OUTPUTS,
+    Decision,
     Instruction,
     Trace,
+    TraceFileError,
     TraceShapeError,
     TraceSyntaxError,
     TraceVersionError,
@@ -35,7 +37,7 @@ def error_of(text):
             "A -> b l\nA l-2\n",
             *(3, 3, "l-2 refers too far back: only 1 of that type are defined before it"),
         ),
-        ("A [1 [b-1]]\n", 2, 6, "b-1 refers too far back: none of that type is defined before it"),
+        ("A [1 [b-1]]\n", 2, 7, "b-1 refers too far back: none of that type is defined before it"),
         ("A", 2, 2, "the script ends in the middle of a line"),
         ("A b-1", 2, 6, "the script ends in the middle of a line"),
         ("A  1\n", 2, 3, "a second blank; items are one blank apart"),
@@ -118,7 +120,12 @@ def test_every_terminal_has_a_name_for_people():
 
 
 def test_errors_survive_pickling():
-    for error in (error_of("tracescript 1\nA  1\n"), error_of("tracescript 2\n")):
+    for error in (
+        error_of("tracescript 1\nA  1\n"),
+        error_of("tracescript 2\n"),
+        TraceShapeError("$[0]", "a list", "dict"),
+        TraceFileError("cut off", file="log.trace", line=7),
+    ):
         copy = pickle.loads(pickle.dumps(error))
         assert type(copy) is type(error)
         assert (str(copy), copy.__dict__) == (str(error), error.__dict__)
@@ -175,6 +182,8 @@ def test_more_outputs_than_allowed_are_not_written():
         (Trace((Instruction("A", (), ({"k": (object(),)},)),)), "$[0][0][2][0]['k'][0]"),
         (Trace((Instruction("A", (), ({1: 2},)),)), "$[0][0][2][0]"),
         (Trace((Instruction("A", (), (), (7,)),)), "$[0][0][3][0]"),
+        (Trace((), (Decision(True, 1),)), "$[1][0][0]"),
+        (Trace((), (Decision(0, 1), Decision(0, b""))), "$[1][1][1]"),
     ],
 )
 def test_objects_that_no_trace_holds_are_not_written(trace, path):

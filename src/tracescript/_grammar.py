@@ -6,6 +6,8 @@ from functools import lru_cache
 
 __all__ = ["grammar_text"]
 
+_FILE = "tracescript.lark"
+
 
 @lru_cache(maxsize=1)
 def grammar_text() -> str:
@@ -13,15 +15,14 @@ def grammar_text() -> str:
 
     It feeds lark, llguidance and xgrammar as it is; its start rule is `start`.
 
-    >>> "start: HEADER" in grammar_text()
+    >>> "start: _HEADER instruction*" in grammar_text()
     True
     """
-    # Imported late: they take longer to load than the rest of the codec.
-    from importlib.resources import files
+    # Imported late: it takes longer to load than most of the codec.
     from pathlib import Path
 
-    packaged = files("tracescript") / "grammar" / "tracescript.lark"
-    if packaged.is_file():
-        return packaged.read_text(encoding="utf-8")
+    package = Path(__file__).parent
     # A wheel carries the file inside the package; an editable install does not.
-    return (Path(__file__).parents[2] / "grammar" / "tracescript.lark").read_text(encoding="utf-8")
+    folders = (package / "grammar", package.parents[1] / "grammar")
+    path = next(folder / _FILE for folder in folders if (folder / _FILE).is_file())
+    return path.read_text(encoding="utf-8")

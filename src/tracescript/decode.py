@@ -51,7 +51,7 @@ def loads(script: str) -> Trace:
         TraceSyntaxError: the text is not a script; the error has the line, the column and
             what was expected there.
 
-    >>> loads('tracescript 1\\nGetSBlock "C" "main" -> b\\n').insts[0].outputs
+    >>> loads('tracescript 1\nGetSBlock | "C" "main" -> b\n').insts[0].outputs
     ('b0',)
     """
     try:

@@ -43,8 +43,8 @@ _DIRECT_BITS = 13_000
 def quote(text: str) -> str:
     r"""Write a string: in double quotes, on one line, in characters that UTF-8 can hold.
 
-    >>> print(quote('say "hi"'), quote("a\\nb"), quote("\\ud800"))
-    "say \\"hi\\"" "a\\nb" "\\u{d800}"
+    >>> print(quote('say "hi"'), quote("a\nb"), quote("\ud800"))
+    "say \"hi\"" "a\nb" "\u{d800}"
     """
     return '"' + _SPECIAL.sub(_escape, text) + '"'
 

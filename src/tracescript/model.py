@@ -107,6 +107,10 @@ class Instruction(msgspec.Struct, frozen=True, eq=False, gc=False):
             and _same(self.attrs, other.attrs)
         )
 
+    def __ne__(self, other: object) -> bool:
+        # A struct does not derive it from `__eq__`.
+        return not self == other
+
     def __hash__(self) -> int:
         return hash((self.kind, _key(self.inputs), _key(self.attrs), self.outputs))
 
@@ -127,6 +131,9 @@ class Decision(msgspec.Struct, frozen=True, eq=False, gc=False):
         if not isinstance(other, Decision):
             return NotImplemented
         return self.index == other.index and _same(self.value, other.value)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     def __hash__(self) -> int:
         return hash((self.index, _key(self.value)))

@@ -29,27 +29,44 @@ def ordered_map(function: Callable[[S], T], items: Iterable[S], jobs: int) -> It
 
     pool = ProcessPoolExecutor(jobs, initializer=_ignore_interrupts)
     pending: deque[Future[T]] = deque()
+    source = iter(items)
     try:
-        for item in items:
+        while True:
+            try:
+                item = next(source)
+            except StopIteration:
+                break
+            except Exception:
+                # What came before the fault may have one of its own, to be reported first.
+                yield from map(_result, pending)
+                raise
             pending.append(pool.submit(function, item))
             if len(pending) > 2 * jobs:
                 yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
+        yield from map(_result, pending)
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _result(future: Future[T]) -> T:
+    return future.result()
 
 
 def batches(items: Iterable[S], size_of: Callable[[S], int], limit: int) -> Iterator[list[S]]:
     """Group consecutive items until their sizes reach the limit."""
     batch: list[S] = []
     size = 0
-    for item in items:
-        batch.append(item)
-        size += size_of(item)
-        if size >= limit:
-            yield batch
-            batch, size = [], 0
+    try:
+        for item in items:
+            batch.append(item)
+            size += size_of(item)
+            if size >= limit:
+                yield batch
+                batch, size = [], 0
+    except Exception:
+        # What came before the fault may have one of its own, to be reported first.
+        yield batch
+        raise
     if batch:
         yield batch
 

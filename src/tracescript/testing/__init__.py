@@ -12,6 +12,7 @@ three lines:
 
 from tracescript.testing.laws import check_script_laws, check_trace_laws, strictly_equal
 from tracescript.testing.profiles import register_profiles
+from tracescript.testing.random_traces import random_json_trace
 from tracescript.testing.strategies import (
     json_traces,
     json_values,
@@ -26,6 +27,7 @@ __all__ = [
     "json_traces",
     "json_values",
     "mutated_scripts",
+    "random_json_trace",
     "register_profiles",
     "scripts",
     "strictly_equal",
