@@ -420,3 +420,29 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path, jobs):
     _, stderr = process.communicate(timeout=30)
     assert (process.returncode, stderr) == (130, b"tracescript: interrupted\n")
     assert os.listdir(tmp_path) == ["log.json"]
+
+
+@pytest.mark.parametrize("command", ["encode", "decode"])
+def test_memory_does_not_grow_with_the_file(tmp_path, command):
+    """The peak for 32 MB is that for 8 MB, give or take the allocator."""
+    code = (
+        "import resource, sys, tracescript; "
+        "getattr(tracescript, sys.argv[1] + '_file')(sys.argv[2], '/dev/null'); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    peaks = []
+    for megabytes in (8, 32):
+        path = tmp_path / f"{megabytes}.json"
+        # Long lines, since it is the volume that counts here and not the work.
+        line = WRITERS["tvm"]([0, [SPLIT, [0.5], {"pad": "x" * 100_000}, []]]).encode() + b"\n"
+        path.write_bytes(line * (megabytes * 10))
+        if command == "decode":
+            path.write_bytes(
+                b"tracescript 1\n" + (b'# text "' + b"x" * 100_000 + b'"\n') * (megabytes * 10)
+            )
+        done = subprocess.run(
+            [sys.executable, "-c", code, command, path], capture_output=True, text=True, check=True
+        )
+        peaks.append(int(done.stdout))
+    assert peaks[1] < peaks[0] + 20_000
+    assert peaks[1] < 300_000

@@ -108,37 +108,56 @@ def _line(line: str, scope: Scope) -> tuple[Instruction, tuple[Value, ...]]:
     head, arrow, outputs = head.partition(" -> ")
     head, bar, attrs = head.partition(" | ")
     try:
-        return _instruction(
-            scope,
-            head,
-            attrs if bar else None,
-            outputs if arrow else None,
-            decision if equals else None,
-        )
-    except Unreadable:
-        # A string may hold what looks like a marker.
-        cut = _exact_cut().fullmatch(line)
-        if cut is None:
-            raise
-        return _instruction(scope, *cut.groups())
+        # The common road: all inputs are words, and no string holds what looks like a marker.
+        kind, *words = head.split(" ")
+        name = _KINDS[kind]
+        inputs: list[Input] = []
+        for word in words:
+            reference = _REFERENCES[word]
+            if reference is None:
+                inputs.append(_INPUTS[word])
+            else:
+                letter, position = reference
+                inputs.append(scope.values[letter][position])
+        values = _values(attrs) if bar else ()
+        decided = _decided(decision) if equals else ()
+        runs = _RUNS[outputs] if arrow else ()
+    except (Unreadable, IndexError):
+        return _exact_line(line, scope)
+    return Instruction(name, tuple(inputs), values, _define(runs, scope)), decided
 
 
-def _instruction(
-    scope: Scope, head: str, attrs: str | None, outputs: str | None, decision: str | None
-) -> tuple[Instruction, tuple[Value, ...]]:
-    kind, blank, rest = head.partition(" ")
-    if kind[:1] == '"':
-        kind, blank, rest = _quoted_kind(head)
-    else:
-        kind = _KINDS[kind]
-    decided = _values(decision) if decision is not None else ()
-    if len(decided) > 1:
+def _exact_line(line: str, scope: Scope) -> tuple[Instruction, tuple[Value, ...]]:
+    """Read one instruction whatever its inputs are and its strings hold."""
+    cut = _exact_cut().fullmatch(line)
+    if cut is None:
         raise Unreadable
-    inst_attrs = _values(attrs) if attrs is not None else ()
-    inputs = _inputs(rest, scope) if blank else ()
-    # Last, since it changes the scope: a line that was cut wrongly must not.
-    names = _define(_RUNS[outputs], scope) if outputs is not None else ()
-    return Instruction(kind, inputs, inst_attrs, names), decided
+    head, attrs, outputs, decision = cut.groups()
+    kind, rest = _cut_kind(head)
+    inputs = _items(rest[1:], scope) if rest else ()
+    values = _values(attrs) if attrs is not None else ()
+    decided = _decided(decision) if decision is not None else ()
+    # Last, since it changes the scope.
+    runs = _RUNS[outputs] if outputs is not None else ()
+    return Instruction(kind, inputs, values, _define(runs, scope)), decided
+
+
+def _cut_kind(head: str) -> tuple[str, str]:
+    """The kind, and the inputs with the blank before them."""
+    if head[:1] != '"':
+        kind, blank, rest = head.partition(" ")
+        return _KINDS[kind], blank + rest
+    string = match_string(head)
+    if string is None or head[string.end() : string.end() + 1] not in ("", " "):
+        raise Unreadable
+    return unquote(string[0]), head[string.end() :]
+
+
+def _decided(text: str) -> tuple[Value, ...]:
+    values = _values(text)
+    if len(values) != 1:
+        raise Unreadable
+    return values
 
 
 @lru_cache(maxsize=1)
@@ -152,41 +171,13 @@ def _late_decision(line: str) -> Decision:
     late = _is_late(line)
     if late is None:
         raise Unreadable
-    (value,) = _values(late[2])
-    return Decision(parse_int(late[1]), value)
+    return Decision(parse_int(late[1]), _decided(late[2])[0])
 
 
 def _kind(text: str) -> str:
     if not _is_name(text):
         raise Unreadable
     return text
-
-
-def _quoted_kind(head: str) -> tuple[str, str, str]:
-    string = match_string(head)
-    if string is None:
-        raise Unreadable
-    end = string.end()
-    return unquote(string[0]), head[end : end + 1], head[end + 1 :]
-
-
-def _inputs(text: str, scope: Scope) -> tuple[Input, ...]:
-    values = scope.values
-    try:
-        inputs: list[Input] = []
-        for word in text.split(" "):
-            reference = _REFERENCES[word]
-            if reference is None:
-                inputs.append(_INPUTS[word])
-            else:
-                letter, position = reference
-                inputs.append(values[letter][position])
-        return tuple(inputs)
-    except Unreadable:
-        # A list, a dict, or a string with a blank in it.
-        return _items(text, scope)
-    except IndexError:
-        raise Unreadable from None
 
 
 def _define(runs: tuple[tuple[str, int], ...], scope: Scope) -> tuple[str, ...]:

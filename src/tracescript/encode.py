@@ -7,13 +7,15 @@ script has defined so far. Nothing here knows an instruction kind.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import groupby
 from typing import Any, cast
 
 from tracescript._faults import Fault, check_outputs, deeper, report_model
 from tracescript._memo import Memo
 from tracescript.literals import format_float, format_int, quote
 from tracescript.model import RV, IndexMap, Instruction, JSONNull, Trace
+from tracescript.scope import NAMES
 
 __all__ = ["HEADER", "dumps", "write_body", "write_value"]
 
@@ -74,15 +76,21 @@ def write_value(value: object, depth: int = 0) -> str:
     if write_scalar is not None:
         return write_scalar(value)
     if type(value) is tuple:
-        inside = deeper(depth)
-        items = [write_value(item, inside) for item in cast("tuple[object, ...]", value)]
-        return "[" + " ".join(items) + "]"
+        return "[" + _join(cast("tuple[object, ...]", value), deeper(depth)) + "]"
     if type(value) is dict:
         inside = deeper(depth)
         entries = cast("dict[object, object]", value).items()
         pairs = [f"{_key(key)}: {write_value(item, inside)}" for key, item in entries]
         return "{" + " ".join(pairs) + "}"
     raise Fault
+
+
+def _join(values: tuple[object, ...], depth: int) -> str:
+    try:
+        return " ".join([_SCALARS[type(value)](value) for value in values])
+    except KeyError:
+        # Not all of them are scalars.
+        return " ".join([write_value(value, depth) for value in values])
 
 
 class _Scope:
@@ -105,23 +113,25 @@ class _Scope:
             raise Fault
         line = _KINDS[kind]
         for item in inputs:
-            line += " " + (self._reference(item.name) if type(item) is RV else self._input(item))
+            # As `_input`, without a call for the inputs that are most common.
+            if type(item) is RV and (place := self._position.get(item.name)) is not None:
+                letter = item.name[0]
+                line += f" {letter}-{self._defined[letter] - place}"
+            else:
+                line += " " + self._input(item)
         if attrs:
-            line += " | " + " ".join([write_value(item) for item in attrs])
+            line += " | " + _join(attrs, 0)
         if outputs:
             line += " -> " + self._define(outputs)
         return line
 
-    def _reference(self, name: str) -> str:
-        position = self._position.get(name)
-        if position is None:
-            return "@" + quote(name)
-        letter = name[0]
-        return f"{letter}-{self._defined[letter] - position}"
-
     def _input(self, value: object, depth: int = 0) -> str:
         if type(value) is RV:
-            return self._reference(value.name)
+            place = self._position.get(value.name)
+            if place is None:
+                return "@" + quote(value.name)
+            letter = value.name[0]
+            return f"{letter}-{self._defined[letter] - place}"
         if type(value) is IndexMap:
             return "@" + quote(value.text)
         if type(value) is JSONNull:
@@ -133,18 +143,16 @@ class _Scope:
         return write_value(value, depth)
 
     def _define(self, names: tuple[str, ...]) -> str:
-        runs: list[str] = []
-        run, length = "", 0
-        for name in names:
-            output = self._define_one(name)
-            if output == run and len(output) == 1:
-                length += 1
-                continue
-            if length:
-                runs.append(_run(run, length))
-            run, length = output, 1
-        runs.append(_run(run, length))
-        return " ".join(runs)
+        first, length = self._outputs, len(names)
+        letter = names[0][:1] if type(names[0]) is str else ""
+        if letter in NAMES and names == NAMES[letter][first : first + length]:
+            # The common road: one run of canonical names.
+            place = self._defined[letter]
+            self._position.update(zip(names, range(place, place + length), strict=True))
+            self._defined[letter] = place + length
+            self._outputs += length
+            return _run(letter, length)
+        return " ".join(_runs([self._define_one(name) for name in names]))
 
     def _define_one(self, name: str) -> str:
         if type(name) is not str:
@@ -160,8 +168,18 @@ class _Scope:
         return letter
 
 
-def _run(output: str, length: int) -> str:
-    return output if length == 1 else f"{output}{length}"
+def _runs(outputs: list[str]) -> Iterator[str]:
+    """Join equal letters that follow each other; names that are written out stay alone."""
+    for output, group in groupby(outputs):
+        length = sum(1 for _ in group)
+        if len(output) == 1:
+            yield _run(output, length)
+        else:
+            yield from [output] * length
+
+
+def _run(letter: str, length: int) -> str:
+    return letter if length == 1 else f"{letter}{length}"
 
 
 def _kind(kind: str) -> str:
@@ -188,11 +206,18 @@ def _count_inline(trace: Trace) -> int:
     return len(trace.decisions)
 
 
+class _Integers(dict[int, str]):
+    """The texts of integers; those of the small ones are at hand."""
+
+    def __missing__(self, number: int) -> str:
+        return format_int(number)
+
+
 _KINDS = Memo(_kind)
 _QUOTED = Memo(quote)
 _SCALARS: dict[type, Callable[[Any], str]] = {
     str: _QUOTED.__getitem__,
-    int: format_int,
+    int: _Integers({number: str(number) for number in range(-2, 1025)}).__getitem__,
     float: format_float,
     bool: {True: "true", False: "false"}.__getitem__,
     type(None): {None: "null"}.__getitem__,

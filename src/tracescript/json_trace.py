@@ -104,8 +104,10 @@ def _whole(copy: Callable[[object], T], value: object) -> T:
         raise TraceShapeError("$", expected, type(value).__name__) from None
 
 
-def _instruction(value: object) -> Instruction:
-    kind, inputs, attrs, outputs = _list(value, 4)
+def _instruction(value: Any) -> Instruction:
+    if type(value) is not list or len(cast("list[Any]", value)) != 4:
+        raise Fault
+    kind, inputs, attrs, outputs = cast("list[Any]", value)
     if not (
         type(kind) is str
         and type(inputs) is type(attrs) is type(outputs) is list
@@ -114,6 +116,7 @@ def _instruction(value: object) -> Instruction:
         raise Fault
     return Instruction(
         kind,
+        # As `_input`, without a call for the inputs that are most common.
         tuple([_BARE[item] if type(item) is str else _input(item) for item in inputs]),
         tuple(attrs) if _all_scalars(map(type, attrs)) else tuple(map(_value, attrs)),
         tuple(outputs),
@@ -130,6 +133,7 @@ def _instruction_json(inst: Instruction) -> list[Any]:
         raise Fault
     return [
         kind,
+        # As `_input_json`, without a call for the inputs that are most common.
         [item.name if type(item) is RV else _input_json(item) for item in inputs],
         list(attrs) if _all_scalars(map(type, attrs)) else list(map(_value_json, attrs)),
         list(outputs),

@@ -68,13 +68,8 @@ def _unescape(match: re.Match[str]) -> str:
     return _LONG[match[1]] if match[1] else chr(int(match[2], 16))
 
 
-def format_float(number: float) -> str:
-    """Write the shortest decimal that reads back as the same double.
-
-    >>> format_float(0.2), format_float(1e-05), format_float(float("-inf"))
-    ('0.2', '1e-05', '-inf')
-    """
-    return repr(number)
+format_float = float.__repr__
+"""Write the shortest decimal that reads back as the same double: `0.2`, `1e-05`, `-inf`."""
 
 
 def parse_float(token: str) -> float:

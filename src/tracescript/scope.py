@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from tracescript.model import MAX_OUTPUTS, RV
 
-__all__ = ["Scope", "ScopeError"]
+__all__ = ["NAMES", "Scope", "ScopeError"]
 
 # Nearly every trace stays within these, so their names need not be built again.
 _COMMON = 256
-_NAMES = {letter: tuple([f"{letter}{n}" for n in range(_COMMON)]) for letter in "blv"}
-_RVS = {letter: [RV(name) for name in names] for letter, names in _NAMES.items()}
+NAMES = {letter: tuple([f"{letter}{n}" for n in range(_COMMON)]) for letter in "blv"}
+"""By type letter, the first names that TVM gives: `NAMES["l"][7]` is `l7`."""
+
+_RVS = {letter: [RV(name) for name in names] for letter, names in NAMES.items()}
 
 
 class ScopeError(Exception):
@@ -43,7 +45,7 @@ class Scope:
         first, end = self._outputs, self._grow(count)
         if end <= _COMMON:
             self.values[letter] += _RVS[letter][first:end]
-            return _NAMES[letter][first:end]
+            return NAMES[letter][first:end]
         values = [RV(f"{letter}{number}") for number in range(first, end)]
         self.values[letter] += values
         return tuple([value.name for value in values])

@@ -1,0 +1,233 @@
+"""TraceScript, TVM and JSON libraries over the same traces, in one process on one core.
+
+The group of a benchmark says what is measured, its `extra_info` on what; `report.py` reads both.
+"Cold" means that the memos of the codec are empty at the start of each round.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+from live import Replay, build, holds, replays
+from pytest_benchmark.fixture import BenchmarkFixture
+from tvm.s_tir.schedule import Trace as LiveTrace
+from workloads import Located, compact, measured_logs, median, modern, synthetic
+
+from tracescript import Trace, decode, dumps, encode, from_json, json_trace, loads, to_json
+from tracescript._memo import Memo
+from tracescript.reference import parse
+
+MEMOS = [
+    memo
+    for module in (encode, decode, json_trace)
+    for memo in vars(module).values()
+    if isinstance(memo, Memo)
+]
+
+SIZES = (10, 100, 1_000, 10_000, 100_000)
+LARGEST_LIVE = 10_000
+
+
+class Case(NamedTuple):
+    """One trace in every form that something is measured on."""
+
+    live: LiveTrace | None
+    value: Any
+    text: str
+    data: bytes
+    trace: Trace
+    script: str
+
+
+SUBJECTS: dict[str, Callable[[Case], object]] = {
+    "TVM as_json": lambda case: case.live.as_json(),  # type: ignore[union-attr]
+    "Lark parse": lambda case: parse(case.script),
+    "json loads + dumps": lambda case: json.dumps(json.loads(case.text)),
+    "msgspec decode + encode": lambda case: msgspec.json.encode(msgspec.json.decode(case.data)),
+    "from_json": lambda case: from_json(case.value),
+    "dumps": lambda case: dumps(case.trace),
+    "dumps(from_json)": lambda case: dumps(from_json(case.value)),
+    "loads": lambda case: loads(case.script),
+    "to_json": lambda case: to_json(case.trace),
+    "to_json(loads)": lambda case: to_json(loads(case.script)),
+}
+OURS = ("from_json", "dumps", "dumps(from_json)", "loads", "to_json", "to_json(loads)")
+PAIRS = ("dumps(from_json)", "to_json(loads)")
+
+
+class Corpus(NamedTuple):
+    """The traces of the measured logs that TVM 0.27 can hold, and the one in their middle."""
+
+    cases: list[Case]
+    total: int
+    median: Case
+    place: str
+
+
+def make_case(value: Any, live: LiveTrace | None) -> Case:
+    text = compact(value)
+    trace = from_json(value)
+    return Case(live, value, text, text.encode(), trace, dumps(trace))
+
+
+@cache
+def corpus() -> Corpus:
+    """Load the logs once; a trace that TVM refuses or rewrites is not measured."""
+    located = [trace for log in measured_logs() for trace in log.traces]
+    held: dict[str, Case] = {}
+    kept: list[Located] = []
+    for place, original in located:
+        value = modern(original)
+        live = try_build(value)
+        if live is None:
+            continue
+        held[place] = make_case(value, live)
+        kept.append(Located(place, value))
+    place = median(kept).place
+    settle()
+    return Corpus(list(held.values()), len(located), held[place], place)
+
+
+def try_build(value: Any) -> LiveTrace | None:
+    try:
+        live = build(value)
+    except Exception:
+        # TVM raises many kinds of error; whichever it is, TVM cannot hold the trace.
+        return None
+    return live if holds(live, value) else None
+
+
+@cache
+def replay_cases() -> dict[str, tuple[Replay, Case]]:
+    """Replay the chosen records once, for live traces that TVM itself made."""
+    cases: dict[str, tuple[Replay, Case]] = {}
+    for replay in replays():
+        sch = replay.schedule()
+        LiveTrace.apply_json_to_schedule(replay.located.value, sch)
+        cases[replay.name] = replay, make_case(replay.located.value, sch.trace)
+    settle()
+    return cases
+
+
+def settle() -> None:
+    """Take what the harness holds out of the garbage collector's rounds."""
+    gc.collect()
+    gc.freeze()
+
+
+def clear_memos() -> None:
+    for memo in MEMOS:
+        memo.clear()
+
+
+def about(case: Case, **more: object) -> dict[str, object]:
+    insts, decisions = case.value
+    return {
+        "instructions": len(insts),
+        "decisions": len(decisions),
+        "json": len(case.text),
+        "script": len(case.script),
+        **more,
+    }
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+@pytest.mark.benchmark(group="median warm", max_time=0.5, warmup=True, warmup_iterations=200)
+def test_median_warm(benchmark: BenchmarkFixture, subject: str) -> None:
+    loaded = corpus()
+    benchmark.extra_info = about(loaded.median, subject=subject, place=loaded.place)
+    benchmark(SUBJECTS[subject], loaded.median)
+
+
+@pytest.mark.parametrize("subject", OURS)
+@pytest.mark.benchmark(group="median cold")
+def test_median_cold(benchmark: BenchmarkFixture, subject: str) -> None:
+    case = corpus().median
+    benchmark.extra_info = about(case, subject=subject)
+
+    def setup() -> tuple[tuple[Case], dict[str, Any]]:
+        clear_memos()
+        return (case,), {}
+
+    benchmark.pedantic(SUBJECTS[subject], setup=setup, rounds=1000, warmup_rounds=10)
+
+
+@pytest.mark.parametrize("memos", ["warm", "cold"])
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_corpus(benchmark: BenchmarkFixture, subject: str, memos: str) -> None:
+    if memos == "cold" and subject not in OURS:
+        pytest.skip("it has no memos")
+    loaded = corpus()
+    run = SUBJECTS[subject]
+    benchmark.group = f"corpus {memos}"
+    benchmark.extra_info = {
+        "subject": subject,
+        "traces": len(loaded.cases),
+        "left out": loaded.total - len(loaded.cases),
+        "instructions": sum(len(case.value[0]) for case in loaded.cases),
+    }
+
+    def one_pass() -> None:
+        for case in loaded.cases:
+            run(case)
+
+    def setup() -> None:
+        if memos == "cold":
+            clear_memos()
+
+    slow = subject == "Lark parse"
+    benchmark.pedantic(
+        one_pass, setup=setup, rounds=1 if slow else 7, warmup_rounds=0 if slow else 1
+    )
+
+
+@pytest.mark.parametrize("name", ["CPU", "CUDA"])
+@pytest.mark.parametrize("subject", ["TVM as_json", *PAIRS])
+@pytest.mark.benchmark(group="replay", max_time=0.5, warmup=True, warmup_iterations=20)
+def test_replayed(benchmark: BenchmarkFixture, name: str, subject: str) -> None:
+    replay, case = replay_cases()[name]
+    benchmark.extra_info = about(case, subject=subject, name=name, place=replay.located.place)
+    benchmark(SUBJECTS[subject], case)
+
+
+@pytest.mark.parametrize("name", ["CPU", "CUDA"])
+@pytest.mark.benchmark(group="replay")
+def test_apply_json_to_schedule(benchmark: BenchmarkFixture, name: str) -> None:
+    replay, case = replay_cases()[name]
+    benchmark.extra_info = about(
+        case, subject="TVM apply_json_to_schedule", name=name, place=replay.located.place
+    )
+
+    def setup() -> tuple[tuple[Any, Any], dict[str, Any]]:
+        return (case.value, replay.schedule()), {}
+
+    benchmark.pedantic(
+        LiveTrace.apply_json_to_schedule, setup=setup, rounds=50, warmup_rounds=2
+    )
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("subject", ["TVM as_json", *OURS])
+@pytest.mark.benchmark(group="scaling")
+def test_scaling(benchmark: BenchmarkFixture, subject: str, size: int) -> None:
+    is_live = subject == "TVM as_json"
+    if is_live and size > LARGEST_LIVE:
+        pytest.skip("TVM takes seconds for each round")
+    case = scaling_case(size)
+    benchmark.extra_info = about(case, subject=subject)
+    rounds = max(3, min(200, 20_000 // size) // (10 if is_live else 1))
+    benchmark.pedantic(SUBJECTS[subject], args=(case,), rounds=rounds, warmup_rounds=1)
+
+
+@cache
+def scaling_case(size: int) -> Case:
+    value = synthetic(size)
+    case = make_case(value, build(value) if size <= LARGEST_LIVE else None)
+    settle()
+    return case
