@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
+from itertools import product
 from typing import Any, NamedTuple
 
 import msgspec
@@ -30,6 +31,9 @@ MEMOS = [
     if isinstance(memo, Memo)
 ]
 
+SUBJECTS_BY_SIZE = ("TVM as_json", "dumps(from_json)", "to_json(loads)")
+TURNS = 11
+LONG_TURNS = 3
 SIZES = (10, 100, 1_000, 10_000, 100_000)
 LARGEST_LIVE = 10_000
 
@@ -126,9 +130,11 @@ def clear_memos() -> None:
         memo.clear()
 
 
-def about(case: Case, **more: object) -> dict[str, object]:
+def about(case: Case, turn: int, subject: str, **more: object) -> dict[str, object]:
     insts, decisions = case.value
     return {
+        "turn": turn,
+        "subject": subject,
         "instructions": len(insts),
         "decisions": len(decisions),
         "json": len(case.text),
@@ -137,92 +143,123 @@ def about(case: Case, **more: object) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("subject", SUBJECTS)
-@pytest.mark.benchmark(group="median warm", max_time=0.5, warmup=True, warmup_iterations=200)
-def test_median_warm(benchmark: BenchmarkFixture, subject: str) -> None:
+def turns(
+    subjects: Iterable[str], *more: Iterable[object], count: int = TURNS
+) -> list[tuple[object, ...]]:
+    """Order the tests so that every subject has its turn before the first one has its second.
+
+    A shared machine is slower for seconds at a time. In turns, that befalls all subjects
+    alike, and a ratio within one turn is of two numbers taken shortly after one another.
+    """
+    return list(product(range(count), *more, subjects))
+
+
+@pytest.mark.parametrize(("turn", "subject"), turns(SUBJECTS))
+@pytest.mark.benchmark(group="median warm", max_time=0.04, warmup=True, warmup_iterations=50)
+def test_median_warm(benchmark: BenchmarkFixture, turn: int, subject: str) -> None:
     loaded = corpus()
-    benchmark.extra_info = about(loaded.median, subject=subject, place=loaded.place)
+    benchmark.extra_info = about(loaded.median, turn, subject, place=loaded.place)
     benchmark(SUBJECTS[subject], loaded.median)
 
 
-@pytest.mark.parametrize("subject", OURS)
+@pytest.mark.parametrize(("turn", "subject"), turns(OURS))
 @pytest.mark.benchmark(group="median cold")
-def test_median_cold(benchmark: BenchmarkFixture, subject: str) -> None:
+def test_median_cold(benchmark: BenchmarkFixture, turn: int, subject: str) -> None:
     case = corpus().median
-    benchmark.extra_info = about(case, subject=subject)
+    benchmark.extra_info = about(case, turn, subject)
 
     def setup() -> tuple[tuple[Case], dict[str, Any]]:
         clear_memos()
         return (case,), {}
 
-    benchmark.pedantic(SUBJECTS[subject], setup=setup, rounds=1000, warmup_rounds=10)
+    benchmark.pedantic(SUBJECTS[subject], setup=setup, rounds=100, warmup_rounds=3)
 
 
-@pytest.mark.parametrize("memos", ["warm", "cold"])
-@pytest.mark.parametrize("subject", SUBJECTS)
-def test_corpus(benchmark: BenchmarkFixture, subject: str, memos: str) -> None:
-    if memos == "cold" and subject not in OURS:
-        pytest.skip("it has no memos")
+@pytest.mark.parametrize(("turn", "subject"), turns(SUBJECTS, count=LONG_TURNS))
+@pytest.mark.benchmark(group="corpus warm")
+def test_corpus_warm(benchmark: BenchmarkFixture, turn: int, subject: str) -> None:
+    if subject == "Lark parse" and turn:
+        pytest.skip("it takes seconds, and one turn tells enough")
+    one_pass(benchmark, turn, subject, lambda: None)
+
+
+@pytest.mark.parametrize(("turn", "subject"), turns(OURS, count=LONG_TURNS))
+@pytest.mark.benchmark(group="corpus cold")
+def test_corpus_cold(benchmark: BenchmarkFixture, turn: int, subject: str) -> None:
+    one_pass(benchmark, turn, subject, clear_memos)
+
+
+def one_pass(
+    benchmark: BenchmarkFixture, turn: int, subject: str, setup: Callable[[], None]
+) -> None:
+    """Measure one pass over all traces."""
     loaded = corpus()
     run = SUBJECTS[subject]
-    benchmark.group = f"corpus {memos}"
     benchmark.extra_info = {
+        "turn": turn,
         "subject": subject,
         "traces": len(loaded.cases),
         "left out": loaded.total - len(loaded.cases),
         "instructions": sum(len(case.value[0]) for case in loaded.cases),
     }
 
-    def one_pass() -> None:
+    def every_trace() -> None:
         for case in loaded.cases:
             run(case)
 
-    def setup() -> None:
-        if memos == "cold":
-            clear_memos()
-
-    slow = subject == "Lark parse"
-    benchmark.pedantic(
-        one_pass, setup=setup, rounds=1 if slow else 7, warmup_rounds=0 if slow else 1
-    )
+    benchmark.pedantic(every_trace, setup=setup, rounds=1)
 
 
-@pytest.mark.parametrize("name", ["CPU", "CUDA"])
-@pytest.mark.parametrize("subject", ["TVM as_json", *PAIRS])
-@pytest.mark.benchmark(group="replay", max_time=0.5, warmup=True, warmup_iterations=20)
-def test_replayed(benchmark: BenchmarkFixture, name: str, subject: str) -> None:
+@pytest.mark.parametrize(
+    ("turn", "name", "subject"), turns(["TVM as_json", *PAIRS], ["CPU", "CUDA"])
+)
+@pytest.mark.benchmark(group="replay", max_time=0.04, warmup=True, warmup_iterations=20)
+def test_replayed(benchmark: BenchmarkFixture, turn: int, name: str, subject: str) -> None:
     replay, case = replay_cases()[name]
-    benchmark.extra_info = about(case, subject=subject, name=name, place=replay.located.place)
+    benchmark.extra_info = about(case, turn, subject, name=name, place=replay.located.place)
     benchmark(SUBJECTS[subject], case)
 
 
-@pytest.mark.parametrize("name", ["CPU", "CUDA"])
+@pytest.mark.parametrize(
+    ("turn", "name", "subject"), turns(["TVM apply_json_to_schedule"], ["CPU", "CUDA"])
+)
 @pytest.mark.benchmark(group="replay")
-def test_apply_json_to_schedule(benchmark: BenchmarkFixture, name: str) -> None:
+def test_apply_json(benchmark: BenchmarkFixture, turn: int, name: str, subject: str) -> None:
     replay, case = replay_cases()[name]
-    benchmark.extra_info = about(
-        case, subject="TVM apply_json_to_schedule", name=name, place=replay.located.place
-    )
+    benchmark.extra_info = about(case, turn, subject, name=name, place=replay.located.place)
 
     def setup() -> tuple[tuple[Any, Any], dict[str, Any]]:
         return (case.value, replay.schedule()), {}
 
-    benchmark.pedantic(
-        LiveTrace.apply_json_to_schedule, setup=setup, rounds=50, warmup_rounds=2
-    )
+    benchmark.pedantic(LiveTrace.apply_json_to_schedule, setup=setup, rounds=5, warmup_rounds=1)
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("subject", ["TVM as_json", *OURS])
+@pytest.mark.parametrize(
+    ("turn", "size", "subject"), turns(SUBJECTS_BY_SIZE, SIZES, count=LONG_TURNS)
+)
 @pytest.mark.benchmark(group="scaling")
-def test_scaling(benchmark: BenchmarkFixture, subject: str, size: int) -> None:
+def test_scaling(benchmark: BenchmarkFixture, turn: int, size: int, subject: str) -> None:
+    measure_scaling(benchmark, turn, size, subject)
+
+
+@pytest.mark.parametrize(("turn", "size", "subject"), turns(PAIRS, SIZES, count=LONG_TURNS))
+@pytest.mark.benchmark(group="scaling without gc", disable_gc=True)
+def test_scaling_without_gc(
+    benchmark: BenchmarkFixture, turn: int, size: int, subject: str
+) -> None:
+    measure_scaling(benchmark, turn, size, subject)
+
+
+def measure_scaling(benchmark: BenchmarkFixture, turn: int, size: int, subject: str) -> None:
+    """Measure a synthetic trace, a short one more often."""
     is_live = subject == "TVM as_json"
     if is_live and size > LARGEST_LIVE:
         pytest.skip("TVM takes seconds for each round")
     case = scaling_case(size)
-    benchmark.extra_info = about(case, subject=subject)
-    rounds = max(3, min(200, 20_000 // size) // (10 if is_live else 1))
-    benchmark.pedantic(SUBJECTS[subject], args=(case,), rounds=rounds, warmup_rounds=1)
+    benchmark.extra_info = about(case, turn, subject)
+    rounds = max(1, min(50, (1_000 if is_live else 5_000) // size))
+    warmup = 0 if size > 10_000 else 1
+    benchmark.pedantic(SUBJECTS[subject], args=(case,), rounds=rounds, warmup_rounds=warmup)
 
 
 @cache

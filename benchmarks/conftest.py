@@ -1,4 +1,4 @@
-"""One core, no leftovers of the harness in the garbage collector's way, and the files to collect."""
+"""Which files hold benchmarks, and one core for all of them."""
 
 from __future__ import annotations
 

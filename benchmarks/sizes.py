@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import statistics
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from workloads import Log, compact, own_logs, shared_logs
 
@@ -21,6 +22,8 @@ class Size(NamedTuple):
     """In JSON without blanks, non-ASCII characters as they are."""
     script: int
     """As scripts, the header of each counted."""
+    maps: int
+    """In strings that hold an index map, which both forms quote in the same way."""
     quartiles: tuple[float, float, float]
     """Of the ratio script / JSON, trace by trace."""
 
@@ -29,19 +32,38 @@ class Size(NamedTuple):
         """Give the ratio of all characters."""
         return self.script / self.json
 
+    @property
+    def ratio_without_maps(self) -> float:
+        """Give the ratio of all characters outside the strings that hold an index map."""
+        return (self.script - self.maps) / (self.json - self.maps)
+
 
 def sizes() -> list[Size]:
-    """Measure every log, the shared ones first, then all of them together."""
-    logs = shared_logs() + own_logs()
-    every = Log("all logs", [trace for log in logs for trace in log.traces], 0)
-    return [_size(log) for log in [*logs, every] if log.traces]
+    """Measure every log, the shared ones first, then all of each collection together."""
+    shared, own = shared_logs(), own_logs()
+    totals = [_joined("all shared logs", shared), _joined("all logs", shared + own)]
+    return [_size(log) for log in shared + own + totals if log.traces]
+
+
+def _joined(name: str, logs: list[Log]) -> Log:
+    return Log(name, [trace for log in logs for trace in log.traces], 0)
 
 
 def _size(log: Log) -> Size:
     values = [trace.value for trace in log.traces]
     before = [len(compact(value)) for value in values]
     after = [len(dumps(from_json(value))) for value in values]
+    maps = sum(len(compact(text)) for value in values for text in _maps(value))
     ratios = [script / json for script, json in zip(after, before, strict=True)]
-    # One trace alone is its own quartiles.
+    # `quantiles` wants two values, and one trace may be all there is.
     first, second, third = statistics.quantiles(ratios * 2, n=4, method="inclusive")
-    return Size(log.name, len(values), sum(before), sum(after), (first, second, third))
+    return Size(log.name, len(values), sum(before), sum(after), maps, (first, second, third))
+
+
+def _maps(value: Any) -> Iterator[str]:
+    """Find the strings that hold the text of a JSON object, at any depth."""
+    if isinstance(value, str) and value[:1] == "{":
+        yield value
+    if isinstance(value, list):
+        for item in value:
+            yield from _maps(item)

@@ -41,7 +41,7 @@ def test_standard_input_and_output(stdin, capfdbinary):
     assert main(["decode", "-"]) == 0
     back, error = capfdbinary.readouterr()
     assert back == GOOD
-    assert error.startswith(b"-: 1 bare traces; ")
+    assert error.startswith(b"<stdin>: 1 bare traces; ")
 
 
 def test_several_files_into_a_folder(tmp_path, capfd):
@@ -148,14 +148,14 @@ def test_show_of_what_is_not_there(stdin, capfd):
     assert out == ""
     assert error == (
         "tracescript: <stdin>:2: this line is no record: it is not JSON\n"
-        "tracescript: - has 1 records\n"
+        "tracescript: <stdin> has 1 records\n"
     )
 
 
 def test_show_is_not_fooled_by_run_times_that_are_none(stdin, capfd):
     stdin(b'[0,[[[],[]],["x"],{},[]]]\n')
     assert main(["show", "-"]) == 0
-    assert capfd.readouterr().out == "# -:1  workload 0\n\n"
+    assert capfd.readouterr().out == "# <stdin>:1  workload 0\n\n"
 
 
 def test_check_names_every_problem(tmp_path, capfd):
@@ -171,6 +171,19 @@ def test_check_names_every_problem(tmp_path, capfd):
     assert error == f"{path}: 3 traces, 4 with errors\n"
 
 
+def test_check_names_the_line_of_the_instruction_in_a_trace_file(tmp_path, capfd):
+    path = tmp_path / "log.trace"
+    path.write_text("tracescript 1\n# trace\nEnterPostproc\nGetLoops 7 -> l2\n\n")
+    assert main(["check", "-q", str(path)]) == 1
+    assert capfd.readouterr().out.startswith(f"{path}:4: error: $[0][1][1][0]: expected a block")
+
+
+def test_standard_input_into_a_folder(stdin, tmp_path):
+    stdin(GOOD)
+    assert main(["encode", "-q", "-", "-o", str(tmp_path)]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["stdin.trace"]
+
+
 def test_check_goes_on_after_a_file_that_cannot_be_read_on(tmp_path, capfd):
     cut, good = tmp_path / "cut.trace", tmp_path / "good.json"
     cut.write_text("tracescript 1\n# trace\nEnterPostproc\n")
@@ -184,7 +197,7 @@ def test_check_goes_on_after_a_file_that_cannot_be_read_on(tmp_path, capfd):
 def test_check_of_good_traces(stdin, capfd):
     stdin(GOOD + b"\n")
     assert main(["check", "-"]) == 0
-    assert capfd.readouterr() == ("", "-: 1 traces, 0 with errors\n")
+    assert capfd.readouterr() == ("", "<stdin>: 1 traces, 0 with errors\n")
 
 
 def test_notes_are_no_errors(stdin, capfd):

@@ -231,6 +231,7 @@ def test_a_plain_script_is_one_bare_trace():
         (b"tracescript 1\nA\nA  1\n", 3, "column 3: a second blank"),
         (b"tracescript 1\n# trace\nA\n\n\n", 5, "expected '# record', '# trace'"),
         (b"tracescript 1\n# trace\n\nA\n", 4, "expected '# record', '# trace'"),
+        (b"tracescript 1\n# trace 5\n\n", 2, "cannot read '# trace 5'"),
         (b"tracescript 1\n# huh 1\n", 2, "cannot read '# huh 1'; expected '# record'"),
         (b"tracescript 1\n# writer me\n", 2, "cannot read '# writer me'"),
         (b'tracescript 1\n# ends "x"\n', 2, "cannot read '# ends \"x\"'"),

@@ -29,6 +29,9 @@ def error_of(text):
     return error
 
 
+_NO_ESCAPE = r"this is no escape; there are \" \\ \n \r \t and \u{...}, a code point in hex"
+
+
 @pytest.mark.parametrize(
     ("body", "line", "column", "message"),
     [
@@ -55,8 +58,14 @@ def error_of(text):
         ("A | b-1\n", 2, 5, "'b' cannot stand here"),
         ('A {"x": b-1}\n', 2, 9, "'b' cannot stand here"),
         ('A {"x": 1 "x": 2}\n', 2, 11, "this key is in the dict already"),
-        ('A "\\u{110000}"\n', 2, 3, "'\"' cannot stand here"),
-        ('A "tab\t"\n', 2, 3, "'\"' cannot stand here"),
+        ('A "\\u{110000}"\n', 2, 4, _NO_ESCAPE),
+        ('A @"a\\x41"\n', 2, 6, _NO_ESCAPE),
+        ('A | {"k\\": 1}\n', 2, 14, "the string does not end on its line"),
+        ('A "é', 2, 5, "the string does not end on its line"),
+        ('A "tab\t"\n', 2, 7, "a string cannot hold '\\t' as it is; write \\u{9}"),
+        ('A -> @"x\n', 2, 9, "the string does not end on its line"),
+        ("A -> l l\n", 2, 8, "two runs of l in a row; write them as one"),
+        ("A -> b l4 l5\n", 2, 11, "two runs of l in a row; write them as one"),
         ("A True\n", 2, 3, "'T' cannot stand here"),
         ("A é\n", 2, 3, "'\\xe9' cannot stand here"),
         ("Größe\n", 2, 3, "'\\xf6' cannot stand here"),
@@ -64,7 +73,7 @@ def error_of(text):
         ("@1 = 2\nA\n", 3, 1, "'A' cannot stand here"),
         ("@1 = b-1\n", 2, 6, "'b' cannot stand here"),
         ("A -> b -> b\n", 2, 8, "'-' cannot stand here"),
-        ("A -> l999999 l2\n", 2, 14, f"a script may define at most {MAX_OUTPUTS} outputs"),
+        ("A -> l999999 b2\n", 2, 14, f"a script may define at most {MAX_OUTPUTS} outputs"),
         ("A -> l" + "9" * 5000 + "\n", 2, 6, f"a script may define at most {MAX_OUTPUTS} outputs"),
     ],
 )

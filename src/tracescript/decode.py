@@ -209,7 +209,10 @@ def _runs(text: str) -> tuple[tuple[str, int], ...]:
             run = _run.match(text, position)
             if run is None:
                 raise Unreadable
-            runs.append((run[0][0], parse_int(run[0][1:] or "1")))
+            letter = run[0][0]
+            if runs and runs[-1][0] == letter and runs[-1][1]:
+                raise Unreadable
+            runs.append((letter, parse_int(run[0][1:] or "1")))
             position = run.end()
         if position == len(text):
             return tuple(runs)

@@ -494,10 +494,8 @@ def era(trace: Trace) -> str:
     """
     kinds = {inst.kind for inst in trace.insts}
     splits = {len(inst.attrs) for inst in trace.insts if inst.kind == "Split"}
-    first = "0.24" if "GetSBlock" in kinds else "0.17" if 2 in splits else ""
-    last = "0.16" if splits & {0, 1} else "0.23" if "GetBlock" in kinds else ""
-    if first and last and float(first) > float(last):
-        return "of no one release"
+    first = "0.24" if "GetSBlock" in kinds else "0.17" if 2 in splits else None
+    last = "0.16" if splits & {0, 1} else "0.23" if "GetBlock" in kinds else None
     if first and last:
-        return f"{first} to {last}"
+        return f"{first} to {last}" if first < last else "of no one release"
     return f"from {first}" if first else f"to {last}" if last else "any"

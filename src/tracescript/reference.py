@@ -7,8 +7,9 @@ daily life is to say exactly what is wrong and where.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import lru_cache, partial
+from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar, cast
 
 from lark import Lark, Token, Tree, UnexpectedInput
@@ -52,6 +53,9 @@ TERMINALS = {
 }
 """What the terminals of the grammar are called in an error."""
 
+_unfinished_string = re.compile(
+    r'@?"(?:[^"\\\x00-\x1f\x7f]|\\(?:["\\nrt]|u\{(?:10|[0-9a-f])?[0-9a-f]{1,4}\}))*'
+).match
 _header_version = re.compile(r"tracescript ([0-9]{1,18})\r?(?:\n|$)").match
 
 
@@ -120,11 +124,14 @@ class _Reader:
         (kind,) = cast("list[Token]", parts["kind"])
         inputs = [self._input(node, 0) for node in parts.get("inputs", ())]
         attrs = [self.value(node) for node in parts.get("attrs", ())]
-        outputs = [
-            name
+        tokens = [
+            cast("Token", output.children[0])
             for output in cast("list[Tree[Token]]", parts.get("outputs", ()))
-            for name in self._output(cast("Token", output.children[0]))
         ]
+        for before, token in pairwise(tokens):
+            if before.type == token.type == "RUN" and before[0] == token[0]:
+                raise self._error(token, f"two runs of {token[0]} in a row; write them as one")
+        outputs = [name for token in tokens for name in self._output(token)]
         name = unquote(kind) if kind.type == "STRING" else str(kind)
         return Instruction(name, tuple(inputs), tuple(attrs), tuple(outputs))
 
@@ -195,16 +202,32 @@ _SCALARS: dict[str, Callable[[str], Value]] = {
 }
 
 
-def _syntax_error(text: str, position: int, accepted: Iterable[str]) -> TraceSyntaxError:
+def _syntax_error(text: str, position: int, accepted: set[str]) -> TraceSyntaxError:
     """Say in our words where Lark stopped and what it would have taken there."""
+    string = _unfinished_string(text, position) if accepted & {"STRING", "BARE"} else None
+    if string is not None:
+        # Lark stops where a bad string begins; we go on to what is bad about it.
+        position = string.end()
+        complaint, expected = _string_complaint(text[position : position + 1]), ()
+    else:
+        complaint = _complaint(text, position)
+        expected = tuple(sorted(TERMINALS[name] for name in accepted))
     line = text.count("\n", 0, position) + 1
     return TraceSyntaxError(
-        _complaint(text, position),
+        complaint,
         line=line,
         column=position - text.rfind("\n", 0, position),
         source_line=_source_line(text, line),
-        expected=tuple(sorted(TERMINALS[name] for name in accepted)),
+        expected=expected,
     )
+
+
+def _string_complaint(char: str) -> str:
+    if char in ("", "\n"):
+        return "the string does not end on its line"
+    if char == "\\":
+        return r"this is no escape; there are \" \\ \n \r \t and \u{...}, a code point in hex"
+    return f"a string cannot hold {char!a} as it is; write \\u{{{ord(char):x}}}"
 
 
 def _complaint(text: str, position: int) -> str:

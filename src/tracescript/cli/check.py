@@ -8,7 +8,8 @@ import sys
 from tracescript.check import check
 from tracescript.cli.options import Commands, add_files
 from tracescript.errors import TraceScriptError
-from tracescript.files.read import iter_items
+from tracescript.files.output import name_of
+from tracescript.files.read import Item, iter_items
 from tracescript.model import Trace
 
 __all__ = ["add_commands"]
@@ -30,6 +31,7 @@ def add_commands(commands: Commands) -> None:
 def _check(options: argparse.Namespace) -> int:
     errors = 0
     for file in options.files:
+        name = name_of(file)
         traces = faulty = 0
         try:
             for item in iter_items(file):
@@ -38,20 +40,23 @@ def _check(options: argparse.Namespace) -> int:
                     faulty += 1
                 elif item.record is not None:
                     traces += 1
-                    faulty += _report(item.record.trace, f"{file}:{item.line}", options.quiet)
+                    faulty += _report(item, item.record.trace, name, options.quiet)
         except TraceScriptError as error:
             # Such a file cannot be read on; the others can.
             print(error)
             faulty += 1
         if not options.quiet:
-            print(f"{file}: {traces} traces, {faulty} with errors", file=sys.stderr)
+            print(f"{name}: {traces} traces, {faulty} with errors", file=sys.stderr)
         errors += faulty
     return 1 if errors else 0
 
 
-def _report(trace: Trace, place: str, quiet: bool) -> int:
+def _report(item: Item, trace: Trace, name: str, quiet: bool) -> int:
     """Print the problems of a trace; give 1 if any of them is an error, else 0."""
     problems = [p for p in check(trace) if p.severity == "error" or not quiet]
     for problem in problems:
-        print(f"{place}: {problem.severity}: {problem.path}: {problem.message}")
+        line = item.line
+        if item.script is not None and problem.inst is not None:
+            line = item.script + problem.inst
+        print(f"{name}:{line}: {problem.severity}: {problem.path}: {problem.message}")
     return int(any(problem.severity == "error" for problem in problems))

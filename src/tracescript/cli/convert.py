@@ -9,6 +9,7 @@ from pathlib import Path
 from tracescript.cli.options import Commands, add_files, positive
 from tracescript.cli.progress import progress_bar
 from tracescript.files import Summary, decode_file, encode_file
+from tracescript.files.output import name_of
 
 __all__ = ["add_commands"]
 
@@ -72,12 +73,16 @@ def _targets(options: argparse.Namespace, suffix: str) -> list[tuple[str, str]]:
         if len(files) > 1:
             options.parser.error("several files need -o FOLDER, a folder that exists")
         return [(files[0], options.output)]
-    targets = [(file, str(folder / (Path(file).stem + suffix))) for file in files]
+    targets = [(file, str(folder / (_stem(file) + suffix))) for file in files]
     names = [target for _, target in targets]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         options.parser.error(f"two files would be written to {min(twice)}")
     return targets
+
+
+def _stem(file: str) -> str:
+    return "stdin" if file == "-" else Path(file).stem
 
 
 def _report(file: str, summary: Summary, options: argparse.Namespace) -> None:
@@ -93,4 +98,4 @@ def _report(file: str, summary: Summary, options: argparse.Namespace) -> None:
         more = ", ..." if summary.verbatim > len(summary.verbatim_lines) else ""
         parts.append(f"{summary.verbatim} lines carried verbatim (line {lines}{more})")
     sizes = f"{summary.bytes_in:,} bytes -> {summary.bytes_out:,}"
-    print(f"{file}: {', '.join(parts)}; {sizes}", file=sys.stderr)
+    print(f"{name_of(file)}: {', '.join(parts)}; {sizes}", file=sys.stderr)

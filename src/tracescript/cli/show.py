@@ -12,6 +12,7 @@ from functools import partial
 from tracescript.cli.options import Commands, add_files
 from tracescript.encode import write_value
 from tracescript.files import Record
+from tracescript.files.output import name_of
 from tracescript.files.read import iter_items
 from tracescript.literals import quote
 from tracescript.model import NULL, RV, IndexMap, Input, Instruction, Trace
@@ -55,10 +56,10 @@ def _show(options: argparse.Namespace) -> int:
             if item.record is None:
                 continue
             if options.record in (None, number):
-                _show_record(item.record, f"{file}:{item.line}", colour)
+                _show_record(item.record, f"{name_of(file)}:{item.line}", colour)
             number += 1
         if options.record is not None and not 0 <= options.record < number:
-            print(f"tracescript: {file} has {number} records", file=sys.stderr)
+            print(f"tracescript: {name_of(file)} has {number} records", file=sys.stderr)
             status = 1
     return status
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from tracescript.cli.options import Commands, add_files
 from tracescript.encode import dumps
+from tracescript.files.output import name_of
 from tracescript.files.read import iter_items
 from tracescript.instructions import era
 from tracescript.json_trace import to_json
@@ -39,7 +40,9 @@ def _stats(options: argparse.Namespace) -> int:
             elif item.error is not None:
                 counts.other += 1
         report = counts.report()
-        print(json.dumps({"file": file, **report}) if options.json else _table(file, report))
+        print(
+            json.dumps({"file": file, **report}) if options.json else _table(name_of(file), report)
+        )
     return 0
 
 

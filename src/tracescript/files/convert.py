@@ -48,23 +48,23 @@ class Summary(msgspec.Struct):
     bytes_in: int = 0
     bytes_out: int = 0
 
-    def count(self, entry: Entry) -> None:
-        """Count one entry."""
-        if entry.is_blank:
-            self.blank += 1
-        elif entry.is_verbatim:
-            self.verbatim += 1
-            if len(self.verbatim_lines) < _NAMED:
-                self.verbatim_lines.append(self.lines)
-        elif entry.keys[0][0] == "record":
-            self.records += 1
-        else:
-            self.traces += 1
-
     @property
     def lines(self) -> int:
         """Lines of the log so far."""
         return self.records + self.traces + self.blank + self.verbatim
+
+
+def _count(summary: Summary, entry: Entry) -> None:
+    if entry.is_blank:
+        summary.blank += 1
+    elif entry.is_verbatim:
+        summary.verbatim += 1
+        if len(summary.verbatim_lines) < _NAMED:
+            summary.verbatim_lines.append(summary.lines)
+    elif entry.keys[0][0] == "record":
+        summary.records += 1
+    else:
+        summary.traces += 1
 
 
 Progress = Callable[[int], object]
@@ -105,7 +105,7 @@ def encode_file(
         lines = _lines(_Counted(stream, summary, progress), name)
         for entries in ordered_map(_read_lines, batches(lines, len, _BATCH), jobs):
             for entry in entries:
-                summary.count(entry)
+                _count(summary, entry)
                 if strict and entry.is_verbatim and not entry.is_blank:
                     raise TraceFileError(
                         "this line is no record and no trace", file=name, line=summary.lines
@@ -144,7 +144,7 @@ def decode_file(
         work = batches(entries, _entry_size, _BATCH)
         for batch, text in ordered_map(partial(_write_lines, name=name), work, jobs):
             for entry in batch:
-                summary.count(entry)
+                _count(summary, entry)
             summary.bytes_out += out.write(text)
     return summary
 

@@ -126,7 +126,7 @@ class _Reader:
         """Read on from a line `# key value`: a setting, or an entry with its further lines."""
         start = self._number
         key, value = self._key(line)
-        if key in _KEYS:
+        if key in _KEYS and (key == "trace") == (value == ""):
             yield self._entry(key, value, start)
         elif key == "target" and value:
             self._settings = replace(self._settings, target=value)

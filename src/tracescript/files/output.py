@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -56,26 +57,15 @@ def writing(target: File) -> Generator[BinaryIO]:
         with open(path, "wb") as stream:
             yield stream
         return
-    # Imported late: it takes longer to load than the rest of this package.
-    import tempfile
-
-    handle, temporary = tempfile.mkstemp(
-        prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path)
-    )
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f".{name}.{os.urandom(4).hex()}")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with os.fdopen(handle, "wb") as stream:
             yield stream
-        os.chmod(temporary, _mode(path))
+        if os.path.exists(path):
+            os.chmod(temporary, stat.S_IMODE(os.stat(path).st_mode))
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
         raise
-
-
-def _mode(path: str) -> int:
-    """The permissions that a plain `open` would leave on the file."""
-    if os.path.exists(path):
-        return os.stat(path).st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask

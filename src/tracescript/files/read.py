@@ -23,11 +23,13 @@ class Item(NamedTuple):
         line: the line of the file where it starts, counted from 1.
         record: the record; None if there is none.
         error: why there is none; None for an empty line.
+        script: the line of the first instruction, in a `.trace` file.
     """
 
     line: int
     record: Record | None = None
     error: TraceFileError | None = None
+    script: int | None = None
 
 
 def iter_records(source: File, *, strict: bool = True) -> Iterator[Record]:
@@ -82,7 +84,7 @@ def _entry_item(entry: Entry, name: str) -> Item:
     try:
         if entry.is_verbatim:
             return _line_item(write_line(entry), name, entry.line)
-        return Item(entry.line, read_record(entry))
+        return Item(entry.line, read_record(entry), script=entry.line + len(entry.keys))
     except TraceScriptError as error:
         fault = located(error, entry, name)
         return Item(fault.line, error=fault)

@@ -31,8 +31,10 @@ def main() -> None:
         if sys.stderr.isatty():
             print(f"\r{done:,} traces", end="", file=sys.stderr)
     seconds = time.perf_counter() - start
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
     print(
-        f"\r{done:,} traces, {characters:,} characters of script, in {seconds:.0f} s: no law broken"
+        f"{done:,} traces, {characters:,} characters of script, {seconds:.0f} s: no law is broken"
     )
 
 
