@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sizes import Size, sizes
-from workloads import ROOT, SHARED, note
+from workloads import ROOT, note
 
 TVM = "TVM as_json"
 PAIRS = ("dumps(from_json)", "to_json(loads)")
@@ -104,8 +104,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Run the benchmarks and write their page.")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmarks.md")
     out: Path = parser.parse_args().out
+    load = os.getloadavg()[0]
     run = run_benchmarks()
-    page = "\n".join(write_page(run, sizes())) + "\n"
+    page = "\n".join(write_page(run, sizes(), load)) + "\n"
     out.write_text(page, encoding="utf-8")
     sys.stderr.write(f"{note()}\nwritten: {out}\n")
     return 0
@@ -122,14 +123,14 @@ def run_benchmarks() -> dict[str, Any]:
         return json.loads(report.read_text(encoding="utf-8"))
 
 
-def write_page(run: dict[str, Any], lengths: list[Size]) -> Iterator[str]:
+def write_page(run: dict[str, Any], lengths: list[Size], load: float) -> Iterator[str]:
     """Give the lines of the page."""
     results = Results(run["benchmarks"])
     yield "# Benchmarks"
     yield ""
     yield "Written by `python benchmarks/report.py`; every number and verdict is from one run."
     yield ""
-    yield from conditions(run)
+    yield from conditions(run, load)
     yield from verdicts(targets(results, lengths))
     yield from median_trace(results)
     yield from whole_corpus(results)
@@ -138,18 +139,17 @@ def write_page(run: dict[str, Any], lengths: list[Size]) -> Iterator[str]:
     yield from characters(lengths)
 
 
-def conditions(run: dict[str, Any]) -> Iterator[str]:
+def conditions(run: dict[str, Any], load: float) -> Iterator[str]:
     """State what the numbers hold for."""
     cpu = run["machine_info"]["cpu"]
-    optimized = "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or "")
-    pgo = "yes" if optimized else "not by its CONFIG_ARGS (Debian's own Python has PGO regardless)"
     yield from table(
         ("condition", "in this run"),
         [
             ("date", run["datetime"][:16].replace("T", " ") + " UTC"),
             ("CPU", f"{cpu.get('brand_raw', platform.machine())}; {os.cpu_count()} cores, 1 used"),
             ("Python", f"{platform.python_version()}, {platform.python_compiler()}"),
-            ("Python built with PGO (`--enable-optimizations`)", pgo),
+            ("Python built with PGO", built_with_pgo()),
+            ("load average before and after", f"{load:.1f}, {os.getloadavg()[0]:.1f}"),
             ("packages", ", ".join(f"{name} {version(name)}" for name in PACKAGES)),
             ("traces", note()),
         ],
@@ -162,6 +162,15 @@ def conditions(run: dict[str, Any]) -> Iterator[str]:
     yield "that to what TVM 0.27 can hold (`GetSBlock`, two attributes of `Split`). *Warm* means"
     yield "that the codec has seen the same short texts before, *cold* that its memos were emptied."
     yield ""
+
+
+def built_with_pgo() -> str:
+    """Say what this Python's build tells about profile-guided optimisation."""
+    if "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or ""):
+        return "yes (`--enable-optimizations`)"
+    if sys.base_prefix == "/usr" and Path("/etc/debian_version").exists():
+        return "not said in its CONFIG_ARGS; it is the system's own, which Debian builds with PGO"
+    return "no (CONFIG_ARGS lacks `--enable-optimizations`)"
 
 
 def targets(results: Results, lengths: list[Size]) -> Iterator[Target]:
@@ -182,7 +191,9 @@ def targets(results: Results, lengths: list[Size]) -> Iterator[Target]:
         for pair in PAIRS:
             growth = spread(results, group, pair)
             text = f"`{pair}` costs the same per instruction from {FLAT_FROM} up{what}"
-            measured = f"dearest size {growth:.2f} times the cheapest; flat is up to {FLAT:g}"
+            measured = (
+                f"the dearest size costs {growth:.2f} times the cheapest; flat is up to {FLAT:g}"
+            )
             yield Target(text, measured, growth <= FLAT)
     for size in lengths:
         if size.name.startswith("all"):
@@ -193,7 +204,7 @@ def targets(results: Results, lengths: list[Size]) -> Iterator[Target]:
 def spread(results: Results, group: str, subject: str) -> float:
     """Compare the cost of an instruction at the dearest size and at the cheapest."""
     costs = [
-        timing.median / size
+        timing.best / size
         for size in results.cases(group)
         if size >= FLAT_FROM and (timing := results.get(group, subject, size))
     ]
@@ -279,8 +290,8 @@ def scaling(results: Results) -> Iterator[str]:
     """Write what an instruction costs in traces of growing length."""
     yield "## Cost per instruction"
     yield ""
-    yield "Synthetic traces. Medians in µs per instruction; the last columns with Python's garbage"
-    yield "collector off, whose rounds grow with the number of live lists and tuples."
+    yield "Synthetic traces; the fastest round, in µs per instruction. The last columns are with"
+    yield "Python's garbage collector off, whose work grows with the number of live containers."
     yield ""
     columns = [("scaling", subject) for subject in results.subjects("scaling")]
     columns += [("scaling without gc", pair) for pair in PAIRS]
@@ -290,7 +301,7 @@ def scaling(results: Results) -> Iterator[str]:
     rows = []
     for size in results.cases("scaling"):
         timings = [results.get(group, subject, size) for group, subject in columns]
-        costs = [f"{1e6 * timing.median / size:.2f}" if timing else "" for timing in timings]
+        costs = [f"{1e6 * timing.best / size:.2f}" if timing else "" for timing in timings]
         rows.append((f"{size:,}", *costs))
     yield from table(("instructions", *names), rows)
 
@@ -317,8 +328,6 @@ def characters(lengths: list[Size]) -> Iterator[str]:
     ]
     header = ("log", "traces", "JSON", "script", "ratio", "quartiles of a trace", "without maps")
     yield from table(header, rows)
-    if not SHARED.is_dir():
-        yield note()
 
 
 def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:

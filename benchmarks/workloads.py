@@ -8,8 +8,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["ROOT", "Located", "Log", "compact", "median", "modern", "own_logs", "shared_logs"]
-__all__ += ["measured_logs", "note", "synthetic"]
+__all__ = [
+    "OWN",
+    "ROOT",
+    "Located",
+    "Log",
+    "compact",
+    "measured_logs",
+    "median",
+    "modern",
+    "note",
+    "own_logs",
+    "shared_logs",
+    "synthetic",
+]
 
 ROOT = Path(__file__).parents[1]
 OWN = ROOT / "tests" / "corpus"
@@ -49,11 +61,12 @@ def measured_logs() -> list[Log]:
 
 def note() -> str:
     """Say which traces are timed, and loudly so if the shared corpus is absent."""
-    if any(SHARED.glob("*.jsonl")):
-        return f"Timed: the shared corpus ({len(list(SHARED.glob('*.jsonl')))} logs)."
+    shared = sorted(SHARED.glob("*.jsonl"))
+    if shared:
+        return f"timed: the {len(shared)} logs of the shared corpus"
     return (
         "NOTE: the shared corpus is absent (TRACESCRIPT_CORPUS names its folder), so the traces "
-        "of tests/corpus are timed in its place; the numbers do not compare with those of others."
+        "of tests/corpus are timed in its place; do not compare the numbers with those of others"
     )
 
 
@@ -104,10 +117,7 @@ def synthetic(instructions: int) -> Any:
     return [insts, decisions]
 
 
-_Step = tuple[str, list[str], list[Any], str, Any]
-
-
-def _tilings() -> Iterator[_Step]:
+def _tilings() -> Iterator[tuple[str, list[str], list[Any], str, Any]]:
     """Give kind, inputs, attributes, letters of the outputs and decision, without an end."""
     split = ["l-3", "v-4", "v-3", "v-2", "v-1"]
     while True:

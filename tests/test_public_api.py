@@ -77,3 +77,21 @@ def test_names_that_mean_something_else_are_no_random_variables(name):
 def test_index_maps_are_json_objects(text):
     with pytest.raises(ValueError, match="not the JSON text of an object"):
         tracescript.IndexMap(text)
+
+
+def test_traces_share_nothing_that_can_change():
+    """Not with the JSON they came from or go to, and not with each other."""
+    script = 'tracescript 1\nA {"k": [1 {"k": 1}]} | {"k": 1} = {"k": 1}\n'
+    value = tracescript.to_json(tracescript.loads(script))
+    traces = [
+        tracescript.loads(script),
+        tracescript.loads(script),
+        tracescript.from_json(value),
+        tracescript.from_json(value),
+    ]
+    inst = traces[0].insts[0]
+    for part in (inst.inputs[0], inst.attrs[0], traces[0].decisions[0].value):
+        part["k"] = "changed"
+    value[0][0][2][0]["k"] = value[0][0][1][0]["k"][1]["k"] = value[1][0][1]["k"] = "changed"
+    tracescript.to_json(traces[1])[0][0][2][0]["k"] = "changed"
+    assert [tracescript.dumps(trace) for trace in traces[1:]] == [script] * 3
