@@ -159,6 +159,13 @@ def turns(
     return list(product(range(count), *more, subjects))
 
 
+def turns_by_size(subjects: Iterable[str]) -> list[tuple[object, ...]]:
+    """Give the short traces more turns, which cost little."""
+    short = [size for size in SIZES if size <= 1_000]
+    long = [size for size in SIZES if size > 1_000]
+    return turns(subjects, short) + turns(subjects, long, count=LONG_TURNS)
+
+
 @pytest.mark.parametrize(("turn", "subject"), turns(SUBJECTS))
 @pytest.mark.benchmark(group="median warm", max_time=0.04, warmup=True, warmup_iterations=50)
 def test_median_warm(benchmark: BenchmarkFixture, turn: int, subject: str) -> None:
@@ -239,15 +246,13 @@ def test_apply_json(benchmark: BenchmarkFixture, turn: int, name: str, subject: 
     benchmark.pedantic(LiveTrace.apply_json_to_schedule, setup=setup, rounds=5, warmup_rounds=1)
 
 
-@pytest.mark.parametrize(
-    ("turn", "size", "subject"), turns(SUBJECTS_BY_SIZE, SIZES, count=LONG_TURNS)
-)
+@pytest.mark.parametrize(("turn", "size", "subject"), turns_by_size(SUBJECTS_BY_SIZE))
 @pytest.mark.benchmark(group="scaling")
 def test_scaling(benchmark: BenchmarkFixture, turn: int, size: int, subject: str) -> None:
     measure_scaling(benchmark, turn, size, subject)
 
 
-@pytest.mark.parametrize(("turn", "size", "subject"), turns(PAIRS, SIZES, count=LONG_TURNS))
+@pytest.mark.parametrize(("turn", "size", "subject"), turns_by_size(PAIRS))
 @pytest.mark.benchmark(group="scaling without gc", disable_gc=True)
 def test_scaling_without_gc(
     benchmark: BenchmarkFixture, turn: int, size: int, subject: str

@@ -12,6 +12,8 @@ from functools import partial
 from json.encoder import encode_basestring_ascii
 from typing import Any, cast
 
+from tracescript.literals import format_int
+
 __all__ = ["DEFAULT_WRITER", "WRITERS", "write_tvm"]
 
 
@@ -26,18 +28,23 @@ def write_tvm(value: Any) -> str:
     >>> write_tvm([0, [1.5, 0.2, None]])
     '[0,[1.5,0.2000000000000000111,null]]'
     """
-    if type(value) is str:
-        return encode_basestring_ascii(value)
-    if type(value) is float:
-        return f"{value:.20g}"
+    write_scalar = _SCALARS.get(type(value))
+    if write_scalar is not None:
+        return write_scalar(value)
     if type(value) is list:
         return "[" + ",".join([write_tvm(item) for item in cast("list[Any]", value)]) + "]"
-    if type(value) is dict:
-        entries = cast("dict[str, Any]", value).items()
-        pairs = [f"{encode_basestring_ascii(key)}:{write_tvm(item)}" for key, item in entries]
-        return "{" + ",".join(pairs) + "}"
-    return json.dumps(value)
+    entries = cast("dict[str, Any]", value)
+    pairs = [f"{encode_basestring_ascii(key)}:{write_tvm(item)}" for key, item in entries.items()]
+    return "{" + ",".join(pairs) + "}"
 
+
+_SCALARS: dict[type, Callable[[Any], str]] = {
+    str: encode_basestring_ascii,
+    int: format_int,
+    float: "{:.20g}".format,
+    bool: {True: "true", False: "false"}.__getitem__,
+    type(None): {None: "null"}.__getitem__,
+}
 
 _compact = (",", ":")
 
