@@ -17,7 +17,7 @@ from tracescript.literals import format_int
 __all__ = ["DEFAULT_WRITER", "WRITERS", "write_tvm"]
 
 
-def write_tvm(value: Any) -> str:
+def write_tvm(value: object) -> str:
     """Write JSON as TVM's JSONDatabase does: no blanks, floats with 20 significant digits.
 
     TVM writes text beyond ASCII as C escapes, which are not JSON; no value that was read
