@@ -11,6 +11,13 @@ def test_it_counts_traces(monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("700 traces, ")
 
 
+def test_it_shows_how_far_it_is_on_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["fuzz", "--traces", "5", "-j", "1"])
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    command.main()
+    assert capsys.readouterr().err == "\r5 traces\n"
+
+
 def test_it_names_the_seed_of_a_broken_law(monkeypatch):
     def broken(_):
         raise AssertionError

@@ -1,26 +1,31 @@
 """Text to model: `loads`, by hand-written code that takes the common road fast.
 
-A line is cut into its parts at the markers, and each part is read by itself.
-The grammar is unambiguous and every part is checked in full, so a line that is
-read this way is read as the grammar reads it. What this module cannot read goes
-to `reference.parse`, which reads it or raises the error.
+A line is read by itself into a template, in which references are still distances;
+lines come again and again, so templates are remembered. Then the templates are
+filled in, from the first line to the last.
+
+A line is cut into its parts at the markers, and each part is read by itself. The
+grammar is unambiguous and every part is checked in full, so a line that is read
+this way is read as the grammar reads it. What this module cannot read goes to
+`reference.parse`, which reads it or raises the error.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from tracescript._memo import Memo
 from tracescript.encode import HEADER
 from tracescript.literals import match_string, parse_float, parse_int, unquote
-from tracescript.model import MAX_DEPTH, NULL, Decision, Input, Instruction, Trace, Value, bare
+from tracescript.model import MAX_DEPTH, NULL, RV, Decision, Input, Instruction, Trace, Value, bare
 from tracescript.scope import Scope, ScopeError
 
 __all__ = ["Unreadable", "loads", "read_fast", "read_value"]
 
-_word = re.compile(r'[^][{}" ]+')
+_word = re.compile(r'[^][{}" ]+').match
 _is_name = re.compile(r"[A-Za-z_][A-Za-z0-9_]*").fullmatch
 _is_reference = re.compile(r"[blv]-[1-9][0-9]*").fullmatch
 _run = re.compile(r"[blv](?:[1-9][0-9]+|[2-9])?")
@@ -72,7 +77,7 @@ def read_value(text: str) -> Value:
         TraceSyntaxError: the text is not one value.
     """
     try:
-        (value,) = _items(text, None)
+        (value,) = _VALUES[text]
     except (Unreadable, ValueError):
         from tracescript.reference import parse_value
 
@@ -93,53 +98,106 @@ def read_fast(script: str) -> Trace:
             if line[:1] == "@":
                 decisions += [_late_decision(line) for line in lines[number:]]
                 break
-            inst, decision = _line(line, scope)
-            if decision:
-                decisions.append(Decision(len(insts), decision[0]))
-            insts.append(inst)
-    except (ScopeError, ValueError):
+            kind, inputs, fill, attrs, runs, decided = _LINES[line]
+            if fill is not None:
+                inputs = fill(inputs, scope.values)
+            if decided:
+                decisions.append(Decision(len(insts), decided[0]))
+            insts.append(Instruction(kind, inputs, attrs, _define(runs, scope)))
+    except (IndexError, ScopeError, ValueError):
         raise Unreadable from None
     return Trace(tuple(insts), tuple(decisions))
 
 
-def _line(line: str, scope: Scope) -> tuple[Instruction, tuple[Value, ...]]:
-    """Read one instruction, and its decision as a tuple of none or one."""
+class _Back(NamedTuple):
+    """A reference: the list of values, and the position in it counted from its end."""
+
+    letter: str
+    position: int
+
+
+_Values: TypeAlias = "dict[str, list[RV]]"
+_Runs: TypeAlias = "tuple[tuple[str, int], ...]"
+_Fill: TypeAlias = Callable[[Any, _Values], "tuple[Any, ...]"]
+
+
+class _Template(NamedTuple):
+    """A line as it reads by itself.
+
+    Attributes:
+        kind: the kind.
+        inputs: the inputs, with a `_Back` for each reference.
+        fill: puts values in the place of references; None if there are none.
+        attrs: the attributes.
+        runs: the outputs: runs of a letter and a count, or a written-out name and 0.
+        decided: the decision, as a tuple of none or one.
+    """
+
+    kind: str
+    inputs: tuple[Any, ...]
+    fill: _Fill | None
+    attrs: tuple[Value, ...]
+    runs: _Runs
+    decided: tuple[Value, ...]
+
+
+def _read_line(line: str) -> _Template:
     head, equals, decision = line.partition(" = ")
     head, arrow, outputs = head.partition(" -> ")
     head, bar, attrs = head.partition(" | ")
     try:
         # The common road: all inputs are words, and no string holds what looks like a marker.
         kind, *words = head.split(" ")
-        name = _KINDS[kind]
-        inputs: list[Input] = []
-        for word in words:
-            reference = _REFERENCES[word]
-            if reference is None:
-                inputs.append(_INPUTS[word])
-            else:
-                letter, position = reference
-                inputs.append(scope.values[letter][position])
-        values = _values(attrs) if bar else ()
-        decided = _decided(decision) if equals else ()
-        runs = _RUNS[outputs] if arrow else ()
-    except (Unreadable, IndexError):
-        return _exact_line(line, scope)
-    return Instruction(name, tuple(inputs), values, _define(runs, scope)), decided
+        inputs = tuple([_INPUTS[word] for word in words])
+        return _Template(
+            _KINDS[kind],
+            inputs,
+            _fill_for(inputs),
+            _VALUES[attrs] if bar else (),
+            _RUNS[outputs] if arrow else (),
+            _decided(decision) if equals else (),
+        )
+    except Unreadable:
+        return _read_exactly(line)
 
 
-def _exact_line(line: str, scope: Scope) -> tuple[Instruction, tuple[Value, ...]]:
-    """Read one instruction whatever its inputs are and its strings hold."""
+def _read_exactly(line: str) -> _Template:
+    """Read a line whatever its inputs are and its strings hold."""
     cut = _exact_cut().fullmatch(line)
     if cut is None:
         raise Unreadable
     head, attrs, outputs, decision = cut.groups()
     kind, rest = _cut_kind(head)
-    inputs = _items(rest[1:], scope) if rest else ()
-    values = _values(attrs) if attrs is not None else ()
-    decided = _decided(decision) if decision is not None else ()
-    # Last, since it changes the scope.
-    runs = _RUNS[outputs] if outputs is not None else ()
-    return Instruction(kind, inputs, values, _define(runs, scope)), decided
+    inputs = _items(rest[1:], _INPUTS) if rest else ()
+    return _Template(
+        kind,
+        inputs,
+        _fill_for(inputs),
+        _VALUES[attrs] if attrs is not None else (),
+        _RUNS[outputs] if outputs is not None else (),
+        _decided(decision) if decision is not None else (),
+    )
+
+
+def _fill_for(inputs: tuple[Any, ...]) -> _Fill | None:
+    types: set[type] = {type(item) for item in inputs}
+    if types == {_Back}:
+        return _fill_references
+    return None if types.isdisjoint((_Back, tuple)) else _fill
+
+
+def _fill_references(inputs: tuple[_Back, ...], values: _Values) -> tuple[RV, ...]:
+    return tuple([values[letter][position] for letter, position in inputs])
+
+
+def _fill(inputs: tuple[Any, ...], values: _Values) -> tuple[Any, ...]:
+    filled: list[Any] = []
+    for item in inputs:
+        if type(item) is _Back:
+            filled.append(values[item.letter][item.position])
+        else:
+            filled.append(_fill(cast("Any", item), values) if type(item) is tuple else item)
+    return tuple(filled)
 
 
 def _cut_kind(head: str) -> tuple[str, str]:
@@ -154,7 +212,7 @@ def _cut_kind(head: str) -> tuple[str, str]:
 
 
 def _decided(text: str) -> tuple[Value, ...]:
-    values = _values(text)
+    values = _VALUES[text]
     if len(values) != 1:
         raise Unreadable
     return values
@@ -180,18 +238,15 @@ def _kind(text: str) -> str:
     return text
 
 
-def _define(runs: tuple[tuple[str, int], ...], scope: Scope) -> tuple[str, ...]:
+def _define(runs: _Runs, scope: Scope) -> tuple[str, ...]:
+    if not runs:
+        return ()
     if len(runs) == 1 and runs[0][1]:
         return scope.define(*runs[0])
     names: list[str] = []
     for output, count in runs:
         names += scope.define(output, count) if count else scope.define_named(output)
     return tuple(names)
-
-
-def _reference(word: str) -> tuple[str, int] | None:
-    """The letter and the list position, counted from the end, of a reference; None for another."""
-    return (word[0], -parse_int(word[2:])) if _is_reference(word) else None
 
 
 def _runs(text: str) -> tuple[tuple[str, int], ...]:
@@ -221,57 +276,46 @@ def _runs(text: str) -> tuple[tuple[str, int], ...]:
         position += 1
 
 
-def _values(text: str) -> tuple[Value, ...]:
-    """Read plain values, one blank apart."""
-    # A dict can be changed, so it may not be shared through the memo.
-    return _items(text, None) if "{" in text else _VALUES[text]
+def _items(text: str, words: Memo[Any]) -> tuple[Any, ...]:
+    """Read items, one blank apart, up to the end of the text.
 
-
-def _items(text: str, scope: Scope | None) -> tuple[Any, ...]:
-    """Read inputs, or plain values where there is no scope, up to the end of the text."""
-    items: list[Input] = []
+    Args:
+        text: the items.
+        words: what reads the simple ones, and so says whether they are inputs or plain values.
+    """
+    items: list[Any] = []
     position = 0
     while True:
-        item, position = _item(text, position, scope, 0)
+        item, position = _item(text, position, words, 0)
         items.append(item)
         if position == len(text):
             return tuple(items)
         position = _skip(text, position, " ")
 
 
-def _item(text: str, position: int, scope: Scope | None, depth: int) -> tuple[Any, int]:
+def _item(text: str, position: int, words: Memo[Any], depth: int) -> tuple[Any, int]:
     """Read the item at a position; give it and the position behind it."""
     first = text[position : position + 1]
     if first == "[":
-        return _list(text, position + 1, scope, depth)
+        return _list(text, position + 1, words, depth)
     if first == "{":
         return _dict(text, position + 1, depth)
-    if first == '"' or text.startswith('@"', position):
-        string = match_string(text, position + (first == "@"))
-        if string is None or (first == "@" and scope is None):
-            raise Unreadable
-        value = unquote(string[0])
-        return (bare(value) if first == "@" else value), string.end()
-    word = _word.match(text, position)
-    if word is None:
+    match = match_string(text, position + text.startswith('@"', position))
+    if match is None:
+        match = _word(text, position)
+    if match is None:
         raise Unreadable
-    if scope is None:
-        return _SCALARS[word[0]], word.end()
-    reference = _REFERENCES[word[0]]
-    if reference is None:
-        return _INPUTS[word[0]], word.end()
-    letter, back = reference
-    return scope.resolve(letter, -back), word.end()
+    return words[text[position : match.end()]], match.end()
 
 
-def _list(text: str, position: int, scope: Scope | None, depth: int) -> tuple[Any, int]:
+def _list(text: str, position: int, words: Memo[Any], depth: int) -> tuple[Any, int]:
     if depth >= MAX_DEPTH:
         raise Unreadable
     items: list[Input] = []
     while not text.startswith("]", position):
         if items:
             position = _skip(text, position, " ")
-        item, position = _item(text, position, scope, depth + 1)
+        item, position = _item(text, position, words, depth + 1)
         items.append(item)
     return tuple(items), position + 1
 
@@ -290,7 +334,7 @@ def _dict(text: str, position: int, depth: int) -> tuple[dict[str, Value], int]:
         if key in entries:
             raise Unreadable
         position = _skip(text, string.end(), ": ")
-        entries[key], position = _item(text, position, None, depth + 1)
+        entries[key], position = _item(text, position, _SCALARS, depth + 1)
     return entries, position + 1
 
 
@@ -301,6 +345,8 @@ def _skip(text: str, position: int, separator: str) -> int:
 
 
 def _scalar(word: str) -> Value:
+    if word[:1] == '"':
+        return _string(word)
     if word in _KEYWORDS:
         return _KEYWORDS[word]
     if _is_int(word):
@@ -310,21 +356,24 @@ def _scalar(word: str) -> Value:
     raise Unreadable
 
 
-def _input_word(word: str) -> Input:
-    """Read an input that holds no blank and is no reference."""
+def _simple_input(word: str) -> Input | _Back:
+    if _is_reference(word):
+        return _Back(word[0], -parse_int(word[2:]))
     if word == "@null":
         return NULL
-    is_bare = word[:1] == "@"
-    string = match_string(word, is_bare)
+    return bare(_string(word[1:])) if word[:1] == "@" else _scalar(word)
+
+
+def _string(word: str) -> str:
+    string = match_string(word)
     if string is None or string.end() != len(word):
-        return _scalar(word)
-    value = unquote(string[0])
-    return bare(value) if is_bare else value
+        raise Unreadable
+    return unquote(string[0])
 
 
 _KINDS = Memo(_kind)
-_REFERENCES = Memo(_reference)
-_INPUTS = Memo(_input_word)
-_SCALARS = Memo(_scalar)
-_VALUES = Memo(partial(_items, scope=None))
+_SCALARS: Memo[Any] = Memo(_scalar)
+_INPUTS: Memo[Any] = Memo(_simple_input)
+_VALUES: Memo[tuple[Any, ...]] = Memo(partial(_items, words=_SCALARS))
 _RUNS = Memo(_runs)
+_LINES = Memo(_read_line, longest=128)

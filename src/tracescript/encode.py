@@ -112,13 +112,15 @@ class _Scope:
         if type(kind) is not str or not type(inputs) is type(attrs) is type(outputs) is tuple:
             raise Fault
         line = _KINDS[kind]
-        for item in inputs:
-            # As `_input`, without a call for the inputs that are most common.
-            if type(item) is RV and (place := self._position.get(item.name)) is not None:
-                letter = item.name[0]
-                line += f" {letter}-{self._defined[letter] - place}"
-            else:
-                line += " " + self._input(item)
+        if inputs:
+            position, defined = self._position, self._defined
+            for item in inputs:
+                # As `_input`, without a call for the inputs that are most common.
+                if type(item) is RV and item.name in position:
+                    name = item.name
+                    line += f" {name[0]}-{defined[name[0]] - position[name]}"
+                else:
+                    line += " " + self._input(item)
         if attrs:
             line += " | " + _join(attrs, 0)
         if outputs:
@@ -213,12 +215,24 @@ class _Integers(dict[int, str]):
         return format_int(number)
 
 
+class _Floats(dict[float, str]):
+    """The texts of floats; those that came before are at hand, up to a number."""
+
+    def __missing__(self, number: float) -> str:
+        text = format_float(number)
+        # 0.0 and -0.0 are one key; a nan is never found again.
+        if number and number == number and len(self) < _FLOATS:
+            self[number] = text
+        return text
+
+
+_FLOATS = 1024
 _KINDS = Memo(_kind)
 _QUOTED = Memo(quote)
 _SCALARS: dict[type, Callable[[Any], str]] = {
     str: _QUOTED.__getitem__,
     int: _Integers({number: str(number) for number in range(-2, 1025)}).__getitem__,
-    float: format_float,
+    float: _Floats().__getitem__,
     bool: {True: "true", False: "false"}.__getitem__,
     type(None): {None: "null"}.__getitem__,
 }

@@ -16,7 +16,7 @@ def register_profiles() -> None:
     unhurried = [HealthCheck.too_slow, HealthCheck.data_too_large]
     settings.register_profile("quick", max_examples=50, deadline=None)
     settings.register_profile(
-        "ci", max_examples=400, deadline=None, derandomize=True, suppress_health_check=unhurried
+        "ci", max_examples=250, deadline=None, derandomize=True, suppress_health_check=unhurried
     )
     settings.register_profile(
         "fuzz",
