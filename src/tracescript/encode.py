@@ -15,7 +15,7 @@ from tracescript._faults import Fault, check_outputs, deeper, report_model
 from tracescript._memo import Memo
 from tracescript.literals import format_float, format_int, quote
 from tracescript.model import RV, IndexMap, Instruction, JSONNull, Trace
-from tracescript.scope import NAMES
+from tracescript.scope import canonical_names
 
 __all__ = ["HEADER", "dumps", "write_body", "write_value"]
 
@@ -147,7 +147,7 @@ class _Scope:
     def _define(self, names: tuple[str, ...]) -> str:
         first, length = self._outputs, len(names)
         letter = names[0][:1] if type(names[0]) is str else ""
-        if letter in NAMES and names == NAMES[letter][first : first + length]:
+        if letter in self._defined and names == canonical_names(letter, first, first + length):
             # The common road: one run of canonical names.
             place = self._defined[letter]
             self._position.update(zip(names, range(place, place + length), strict=True))

@@ -4,14 +4,38 @@ from __future__ import annotations
 
 from tracescript.model import MAX_OUTPUTS, RV
 
-__all__ = ["NAMES", "Scope", "ScopeError"]
+__all__ = ["Scope", "ScopeError", "canonical_names"]
 
-# Nearly every trace stays within these, so their names need not be built again.
-_COMMON = 256
-NAMES = {letter: tuple([f"{letter}{n}" for n in range(_COMMON)]) for letter in "blv"}
-"""By type letter, the first names that TVM gives: `NAMES["l"][7]` is `l7`."""
+# Names are made once and kept, up to a number that few traces exceed.
+_FIRST = 256
+_MOST = 8192
+_NAMES: dict[str, tuple[str, ...]] = {}
+_RVS: dict[str, list[RV]] = {}
 
-_RVS = {letter: [RV(name) for name in names] for letter, names in NAMES.items()}
+
+def canonical_names(letter: str, first: int, end: int) -> tuple[str, ...]:
+    """The names that TVM gives to outputs `first` to `end - 1` of a trace, all of one type.
+
+    >>> canonical_names("l", 7, 9)
+    ('l7', 'l8')
+    """
+    if end <= len(_NAMES[letter]) or _keep(end):
+        return _NAMES[letter][first:end]
+    return tuple([f"{letter}{number}" for number in range(first, end)])
+
+
+def _keep(end: int) -> bool:
+    """Make the names up to `end` and more, unless they are too many to keep."""
+    if end > _MOST:
+        return False
+    size = min(max(2 * end, _FIRST), _MOST)
+    for letter in "blv":
+        _NAMES[letter] = tuple([f"{letter}{number}" for number in range(size)])
+        _RVS[letter] = [RV(name) for name in _NAMES[letter]]
+    return True
+
+
+_keep(0)
 
 
 class ScopeError(Exception):
@@ -43,12 +67,10 @@ class Scope:
     def define(self, letter: str, count: int) -> tuple[str, ...]:
         """Define a run of outputs and give their names."""
         first, end = self._outputs, self._grow(count)
-        if end <= _COMMON:
-            self.values[letter] += _RVS[letter][first:end]
-            return NAMES[letter][first:end]
-        values = [RV(f"{letter}{number}") for number in range(first, end)]
-        self.values[letter] += values
-        return tuple([value.name for value in values])
+        names = canonical_names(letter, first, end)
+        at_hand = end <= len(_RVS[letter])
+        self.values[letter] += _RVS[letter][first:end] if at_hand else map(RV, names)
+        return names
 
     def define_named(self, name: str) -> tuple[str, ...]:
         """Define one output whose name is written out."""
