@@ -96,6 +96,12 @@ def test_every_command_has_help(command, capfd):
     assert "usage: tracescript" in capfd.readouterr().out
 
 
+def test_a_folder_that_is_not_there(tmp_path, capfd):
+    target = tmp_path / "nowhere" / "log.trace"
+    assert main(["encode", str(LOG), "-o", str(target)]) == 1
+    assert capfd.readouterr().err == f"tracescript: {target}: No such file or directory\n"
+
+
 def test_strict_refuses(stdin, capfd):
     stdin(GOOD + b"oops\n")
     assert main(["encode", "--strict", "-"]) == 1

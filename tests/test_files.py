@@ -261,6 +261,10 @@ def test_a_plain_script_is_one_bare_trace():
             *(6, "column 3: a second blank"),
         ),
         (b"tracescript 1\n# trace\n\xff\n\n", 3, "this is not UTF-8"),
+        (
+            b"tracescript 1\n# writer python\n# trace\nA " + b"9" * 5000 + b"\n\n",
+            *(3, "expected what the writer python can write, found Exceeds the limit"),
+        ),
     ],
 )
 def test_what_a_bad_file_is_told(text, line, message):

@@ -82,11 +82,11 @@ def read_line(line: bytes, writer: str) -> Entry:
         keys, target, body = _written(record)
         entry = Entry(Settings(writer, ends, target), keys, body)
         value = record_to_json(read_record(entry))
+        for candidate in (writer, *WRITERS):
+            if WRITERS[candidate](value) == text:
+                return replace(entry, settings=Settings(candidate, ends, target))
     except (ValueError, RecursionError, TraceScriptError):
-        return _verbatim(content, ends)
-    for candidate in (writer, *WRITERS):
-        if WRITERS[candidate](value) == text:
-            return replace(entry, settings=Settings(candidate, ends, target))
+        pass
     return _verbatim(content, ends)
 
 
@@ -104,8 +104,13 @@ def write_line(entry: Entry) -> bytes:
         except UnicodeEncodeError:
             expected = "code points that stand for bytes"
             raise TraceShapeError("$", expected, quote(text)) from None
-    write = WRITERS[entry.settings.writer or DEFAULT_WRITER]
-    return write(record_to_json(read_record(entry))).encode("utf-8", "surrogatepass") + ends
+    value = record_to_json(read_record(entry))
+    writer = entry.settings.writer or DEFAULT_WRITER
+    try:
+        return WRITERS[writer](value).encode("utf-8", "surrogatepass") + ends
+    except ValueError as error:
+        # Python's json does not write integers of more than 4300 digits.
+        raise TraceShapeError("$", f"what the writer {writer} can write", str(error)) from None
 
 
 def read_record(entry: Entry) -> Record:

@@ -59,7 +59,11 @@ def writing(target: File) -> Generator[BinaryIO]:
         return
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name}.{os.urandom(4).hex()}")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    except OSError as error:
+        error.filename = os.fspath(target)
+        raise
     try:
         with os.fdopen(handle, "wb") as stream:
             yield stream
