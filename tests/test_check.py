@@ -1,13 +1,12 @@
 """What `check` reports, with path and sentence, and that it reports nothing on real traces."""
 
 import json
-import os
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 
+from corpora import LOGS
 from tracescript import (
     RV,
     Decision,
@@ -23,8 +22,6 @@ from tracescript.check import Problem, check
 from tracescript.instructions import KINDS, era
 from tracescript.testing import traces
 
-RECORDED = sorted((Path(__file__).parent / "corpus").glob("*.json*"))
-SHARED = Path(os.environ.get("TRACESCRIPT_CORPUS", "/work/shared/corpus"))
 REMOVED = {"GetBlock", "SetAxisSeparator"}
 """Kinds of earlier releases that TVM 0.27 no longer has."""
 
@@ -83,20 +80,8 @@ def traces_of(path):
 # Laws.
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", LOGS)
 def test_recorded_traces_have_no_error(path):
-    check_file(path)
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason=f"no folder {SHARED}; set TRACESCRIPT_CORPUS")
-def test_public_traces_have_no_error():
-    paths = sorted(SHARED.glob("*.jsonl"))
-    assert paths
-    for path in paths:
-        check_file(path)
-
-
-def check_file(path):
     for trace in traces_of(path):
         assert check(trace) == []
         assert {inst.kind for inst in trace.insts} <= KINDS.keys()
