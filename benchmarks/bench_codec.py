@@ -91,13 +91,13 @@ def corpus() -> Corpus:
     located = [trace for log in measured_logs() for trace in log.traces]
     held: dict[str, Case] = {}
     kept: list[Located] = []
-    for place, original in located:
-        value = modern(original)
+    for trace in located:
+        value = modern(trace.value)
         live = try_build(value)
         if live is None:
             continue
-        held[place] = make_case(value, live)
-        kept.append(Located(place, value))
+        held[trace.place] = make_case(value, live)
+        kept.append(trace._replace(value=value))
     place = median(kept).place
     settle()
     return Corpus(list(held.values()), len(located), held[place], place)

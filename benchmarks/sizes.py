@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from workloads import Log, compact, own_logs, shared_logs
 
 from tracescript import dumps, from_json
-from tracescript.files.json_writers import write_tvm
 
 __all__ = ["Size", "sizes"]
 
@@ -21,8 +20,8 @@ class Size(NamedTuple):
     traces: int
     json: int
     """In JSON without blanks, non-ASCII characters as they are."""
-    tvm: int
-    """In the JSON that TVM's database writes: no blanks, floats with 20 significant digits."""
+    logged: int
+    """In the JSON of the log itself."""
     script: int
     """As scripts, the header of each counted."""
     maps: int
@@ -36,9 +35,9 @@ class Size(NamedTuple):
         return self.script / self.json
 
     @property
-    def ratio_to_tvm(self) -> float:
-        """Give the ratio to what TVM's database writes."""
-        return self.script / self.tvm
+    def ratio_to_log(self) -> float:
+        """Give the ratio to what stands in the log."""
+        return self.script / self.logged
 
     @property
     def ratio_without_maps(self) -> float:
@@ -60,13 +59,15 @@ def _joined(name: str, logs: list[Log]) -> Log:
 def _size(log: Log) -> Size:
     values = [trace.value for trace in log.traces]
     before = [len(compact(value)) for value in values]
-    tvm = sum(len(write_tvm(value)) for value in values)
+    logged = sum(trace.characters for trace in log.traces)
     after = [len(dumps(from_json(value))) for value in values]
     maps = sum(len(compact(text)) for value in values for text in _maps(value))
     ratios = [script / json for script, json in zip(after, before, strict=True)]
     # `quantiles` wants two values, and one trace may be all there is.
     first, second, third = statistics.quantiles(ratios * 2, n=4, method="inclusive")
-    return Size(log.name, len(values), sum(before), tvm, sum(after), maps, (first, second, third))
+    return Size(
+        log.name, len(values), sum(before), logged, sum(after), maps, (first, second, third)
+    )
 
 
 def _maps(value: Any) -> Iterator[str]:

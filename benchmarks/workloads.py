@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tracescript.files.json_writers import WRITERS
+
 __all__ = [
     "OWN",
     "ROOT",
@@ -34,6 +36,8 @@ class Located(NamedTuple):
     place: str
     """The file and the line, as `file:line`."""
     value: Any
+    characters: int
+    """Of the JSON of the trace as it stands in the log."""
 
 
 class Log(NamedTuple):
@@ -144,5 +148,11 @@ def _read(path: Path) -> Log:
             continue
         # A bare trace starts with a list of instructions, a record with a number.
         trace = value if isinstance(value[0], list) else value[1][0]
-        traces.append(Located(f"{path.name}:{number}", trace))
+        traces.append(Located(f"{path.name}:{number}", trace, _length(trace, line.decode())))
     return Log(path.name, traces, unreadable)
+
+
+def _length(trace: Any, line: str) -> int:
+    """Count the characters of a trace as the writer of its line wrote it."""
+    texts = (write(trace) for write in WRITERS.values())
+    return len(next((text for text in texts if text in line), compact(trace)))
