@@ -150,10 +150,13 @@ class _Scope:
         if letter in self._defined and names == canonical_names(letter, first, first + length):
             # The common road: one run of canonical names.
             place = self._defined[letter]
-            self._position.update(zip(names, range(place, place + length), strict=True))
             self._defined[letter] = place + length
             self._outputs += length
-            return _run(letter, length)
+            if length == 1:
+                self._position[names[0]] = place
+                return letter
+            self._position.update(zip(names, range(place, place + length), strict=True))
+            return f"{letter}{length}"
         return " ".join(_runs([self._define_one(name) for name in names]))
 
     def _define_one(self, name: str) -> str:

@@ -117,7 +117,9 @@ def _instruction(value: Any) -> Instruction:
     return Instruction(
         kind,
         # As `_input`, without a call for the inputs that are most common.
-        tuple([_BARE[item] if type(item) is str else _input(item) for item in inputs]),
+        tuple([_BARE[item] if type(item) is str else _input(item) for item in inputs])
+        if inputs
+        else (),
         tuple(attrs) if _all_scalars(map(type, attrs)) else tuple(map(_value, attrs)),
         tuple(outputs),
     )
