@@ -1,8 +1,7 @@
 """The one table of what is known about TVM's instruction kinds: data, one row a kind.
 
-The codec never reads it: a kind that is missing here, or comes in a form that is
-missing here, is written and read all the same. The table is for those who want to
-know what a trace means, first of all `tracescript.check`.
+The codec never reads it: a kind or a form that is missing here is written and read all
+the same. It is for those who want to know what a trace means, first of all `check`.
 
 It covers every kind that TVM 0.8 to 0.27 registered and is their union: a form that
 only one release had is a form. Law: each instruction that TVM recorded has a form here.
