@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from tracescript._memo import Memo
 from tracescript.encode import HEADER
-from tracescript.literals import match_string, parse_float, parse_int, unquote
+from tracescript.literals import is_string, match_string, parse_float, parse_int, unquote
 from tracescript.model import MAX_DEPTH, NULL, RV, Decision, Input, Instruction, Trace, Value, bare
 from tracescript.scope import Scope, ScopeError
 
@@ -365,10 +365,9 @@ def _simple_input(word: str) -> Input | _Back:
 
 
 def _string(word: str) -> str:
-    string = match_string(word)
-    if string is None or string.end() != len(word):
+    if not is_string(word):
         raise Unreadable
-    return unquote(string[0])
+    return unquote(word)
 
 
 _KINDS = Memo(_kind)

@@ -11,8 +11,10 @@ import math
 import re
 
 __all__ = [
+    "STRING_START",
     "format_float",
     "format_int",
+    "is_string",
     "match_string",
     "parse_float",
     "parse_int",
@@ -27,10 +29,13 @@ __all__ = [
 _SPECIAL = re.compile(
     '["\\\\\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]'
 )
-_STRING = re.compile(
+STRING_START = (
     r'"[^"\\\x00-\x1f\x7f]*'
-    r'(?:\\(?:["\\nrt]|u\{(?:10|[0-9a-f])?[0-9a-f]{1,4}\})[^"\\\x00-\x1f\x7f]*)*"'
+    r'(?:\\(?:["\\nrt]|u\{(?:10|[0-9a-f])?[0-9a-f]{1,4}\})[^"\\\x00-\x1f\x7f]*)*'
 )
+"""A regular expression for a STRING of the grammar up to its end, or to what is bad in it."""
+
+_STRING = re.compile(STRING_START + '"')
 _ESCAPE = re.compile(r'\\(?:(["\\nrt])|u\{([0-9a-f]+)\})')
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _LONG = {'"': '"', "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
@@ -51,6 +56,9 @@ def quote(text: str) -> str:
 
 match_string = _STRING.match
 """Match a STRING of the grammar at a position of a text: `match_string(text, position)`."""
+
+is_string = _STRING.fullmatch
+"""Whether a whole text is one STRING of the grammar."""
 
 
 def unquote(token: str) -> str:

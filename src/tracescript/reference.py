@@ -16,7 +16,7 @@ from lark import Lark, Token, Tree, UnexpectedInput
 
 from tracescript._grammar import grammar_text
 from tracescript.errors import TraceSyntaxError, TraceVersionError
-from tracescript.literals import parse_float, parse_int, unquote
+from tracescript.literals import STRING_START, parse_float, parse_int, unquote
 from tracescript.model import MAX_DEPTH, NULL, Decision, Input, Instruction, Trace, Value, bare
 from tracescript.scope import Scope, ScopeError
 
@@ -53,9 +53,7 @@ TERMINALS = {
 }
 """What the terminals of the grammar are called in an error."""
 
-_unfinished_string = re.compile(
-    r'@?"(?:[^"\\\x00-\x1f\x7f]|\\(?:["\\nrt]|u\{(?:10|[0-9a-f])?[0-9a-f]{1,4}\}))*'
-).match
+_unfinished_string = re.compile("@?" + STRING_START).match
 _header_version = re.compile(r"tracescript ([0-9]{1,18})\r?(?:\n|$)").match
 
 

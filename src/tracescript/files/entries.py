@@ -82,7 +82,7 @@ def read_line(line: bytes, writer: str) -> Entry:
         keys, target, body = _written(record)
         entry = Entry(Settings(writer, ends, target), keys, body)
         value = record_to_json(read_record(entry))
-        for candidate in (writer, *WRITERS):
+        for candidate in dict.fromkeys((writer, *WRITERS)):
             if WRITERS[candidate](value) == text:
                 return replace(entry, settings=Settings(candidate, ends, target))
     except (ValueError, RecursionError, TraceScriptError):

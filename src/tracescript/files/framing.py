@@ -23,12 +23,12 @@ from tracescript.errors import (
 )
 from tracescript.files.entries import Entry, Settings
 from tracescript.files.json_writers import WRITERS
-from tracescript.literals import match_string, quote
+from tracescript.literals import is_string, quote
 
-__all__ = ["MAX_ENTRY", "entry_text", "is_trace_file", "located", "read_entries"]
+__all__ = ["MAX_LINE", "entry_text", "is_trace_file", "located", "read_entries"]
 
-MAX_ENTRY = 1 << 26
-"""An entry may have this many bytes; the bound keeps a file without line ends out of memory."""
+MAX_LINE = 1 << 26
+"""A line may have this many bytes; the bound keeps a file without line ends out of memory."""
 
 _KEYS = {"record": ("run_secs", "args_info"), "trace": (), "text": ()}
 _ENDS = {quote(ends): ends for ends in ("\n", "\r\n", "")}
@@ -145,8 +145,7 @@ class _Reader:
             if keys[-1][0] != expected:
                 raise self._error(f"expected '# {expected}' after '# {keys[-2][0]}'")
         if key == "text":
-            string = match_string(value)
-            if string is None or string.end() != len(value):
+            if not is_string(value):
                 raise self._error("expected a string after '# text'")
             return Entry(self._settings, tuple(keys), "", start)
         if key == "record" and self._settings.target is None:
@@ -168,11 +167,11 @@ class _Reader:
 
     def _line(self) -> bytes:
         """The next line with its newline, or nothing at the end of the file."""
-        line = self._stream.readline(MAX_ENTRY)
+        line = self._stream.readline(MAX_LINE)
         if line:
             self._number += 1
             if not line.endswith(b"\n"):
-                cause = "too long" if len(line) == MAX_ENTRY else "cut off: it has no newline"
+                cause = "too long" if len(line) == MAX_LINE else "cut off: it has no newline"
                 raise self._error(f"the line is {cause}")
         return line
 

@@ -9,7 +9,7 @@ from typing import BinaryIO, NamedTuple
 
 from tracescript.errors import TraceFileError, TraceScriptError
 from tracescript.files.entries import Entry, read_record, write_line
-from tracescript.files.framing import MAX_ENTRY, is_trace_file, located, read_entries
+from tracescript.files.framing import MAX_LINE, is_trace_file, located, read_entries
 from tracescript.files.output import File, name_of, reading
 from tracescript.files.records import Record, record_from_json
 
@@ -62,7 +62,7 @@ def iter_items(source: File) -> Iterator[Item]:
             for entry in read_entries(lines, name):
                 yield _entry_item(entry, name)
         else:
-            for number, line in enumerate(iter(partial(lines.readline, MAX_ENTRY), b""), 1):
+            for number, line in enumerate(iter(partial(lines.readline, MAX_LINE), b""), 1):
                 yield _line_item(line, name, number)
 
 
@@ -71,7 +71,7 @@ class _Peekable:
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self._waiting = self.first = stream.readline(MAX_ENTRY)
+        self._waiting = self.first = stream.readline(MAX_LINE)
 
     def readline(self, limit: int) -> bytes:
         if self._waiting:
