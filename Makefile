@@ -26,7 +26,7 @@ test: lint coverage docs ## install what is missing, then lint, all tests, docs
 lint: $(VENV)/.dev ## ruff and pyright
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 unit: $(VENV)/.dev ## the tests alone
 	$(BIN)/pytest -n auto
