@@ -46,6 +46,8 @@ def _check(options: argparse.Namespace) -> int:
             print(error)
             faulty += 1
         if not options.quiet:
+            # In order, also where both streams end up in one place.
+            sys.stdout.flush()
             print(f"{name}: {traces} traces, {faulty} with errors", file=sys.stderr)
         errors += faulty
     return 1 if errors else 0

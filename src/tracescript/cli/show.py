@@ -51,6 +51,8 @@ def _show(options: argparse.Namespace) -> int:
         number = 0
         for item in iter_items(file):
             if item.error is not None:
+                # In order, also where both streams end up in one place.
+                sys.stdout.flush()
                 print(f"tracescript: {item.error}", file=sys.stderr)
                 status = 1
             if item.record is None:
