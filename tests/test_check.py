@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 
 from corpora import LOGS
+from releases import releases_of
 from tracescript import (
     RV,
     Decision,
@@ -382,7 +383,7 @@ def test_a_value_of_the_wrong_type_in_a_list():
         ("[1][1][1]", "expected an integer, found true"),
         ("[1][1][2]", "expected an integer, found 1.0"),
     )
-    expect_last(["Blockize", [[3]], [], ["b4"]], ("[1][0][0]", "expected a block, found 3"))
+    expect_last(["Blockize", [[3]], [True], ["b4"]], ("[1][0][0]", "expected a block, found 3"))
 
 
 def test_a_split_factor():
@@ -497,6 +498,100 @@ def test_what_an_unknown_kind_defines_is_still_a_random_variable():
     ]
 
 
+# Attributes.
+
+
+@pytest.mark.parametrize("flag", [True, False, 1, 0])
+def test_a_flag_is_a_boolean_or_what_the_file_writer_makes_of_it(flag):
+    expect_last(["Fuse", ["l1", "l2"], [flag], ["l4"]])
+
+
+@pytest.mark.parametrize(("flag", "words"), [(1.0, "1.0"), ("1", '"1"'), (None, "a JSON null")])
+def test_a_flag_is_nothing_else(flag, words):
+    message = f"expected a boolean or an integer, found {words}"
+    expect_last(["Fuse", ["l1", "l2"], [flag], ["l4"]], ("[2][0]", message))
+
+
+def test_the_type_of_an_attribute():
+    expect_last(["Bind", ["l1"], [3], []], ("[2][0]", "expected a string, found 3"))
+    expect_last(
+        ["TransformLayout", ["b0", "{}"], [0, False, {}, 1], []],
+        ("[2][1]", "expected an integer, found false"),
+        ("[2][2]", "expected a string or a JSON null, found a dict"),
+    )
+    expect_last(
+        ["PadEinsum", ["b0"], [[1, None]], []],
+        ("[2][0][1]", "expected an integer, found a JSON null"),
+    )
+
+
+# Releases.
+
+
+def expect_of(tvm, inst, *errors):
+    """Assert the errors of one instruction in one release, after what every release has."""
+    head = ["Tile", [], [], ["b0", "l1", "l2"]]
+    problems = check(from_json([[head, inst], []]), tvm=tvm)
+    assert [(it.path, it.message, it.severity) for it in problems[1:]] == [
+        (f"$[0][1]{path}", message, "error") for path, message in errors
+    ]
+
+
+@pytest.mark.parametrize("path", LOGS)
+def test_recorded_traces_have_no_error_in_the_release_that_recorded_them(path):
+    for trace in traces_of(path):
+        for tvm in releases_of(path):
+            assert check(trace, tvm=tvm) == []
+
+
+def test_a_release_that_the_table_does_not_know():
+    with pytest.raises(ValueError, match=r"one of 0\.8, 0\.9, .*, 0\.27, found '0\.28'"):
+        check(Trace(), tvm="0.28")
+
+
+def test_a_kind_of_another_release():
+    inst = ["GetBlock", [], ["C", "main"], ["b3"]]
+    expect_of("0.23", inst)
+    message = "expected a kind of TVM 0.24, found GetBlock, which it had until 0.23"
+    expect_of("0.24", inst, ("[0]", message))
+    message = "expected a kind of TVM 0.15, found LoopPartition, which it has had since 0.16"
+    inst = ["LoopPartition", ["l1", 2], [1, 1], ["l3"]]
+    expect_of("0.15", inst, ("[0]", message), ("[2]", "expected 1 attribute, found 2"))
+    inst = ["SetAxisSeparator", ["b0"], [0, 0, [1]], []]
+    message = "expected a kind of TVM 0.26, found SetAxisSeparator, which it had from 0.9 to 0.25"
+    expect_of("0.26", inst, ("[0]", message))
+
+
+def test_the_attributes_of_another_release():
+    old, new = ["Fuse", ["l1"], [], ["l3"]], ["Fuse", ["l1"], [1], ["l3"]]
+    expect_of("0.8", old)
+    expect_of("0.9", new)
+    found = "found 0, which TVM had in 0.8 only"
+    expect_of("0.27", old, ("[2]", f"expected 1 attribute, {found}"))
+    found = "found 1, which TVM has had since 0.9"
+    expect_of("0.8", new, ("[2]", f"expected 0 attributes, {found}"))
+    inst = ["Split", ["l1", 2, 3], [1], ["l3", "l4"]]
+    found = "found 1, which TVM had from 0.9 to 0.16"
+    expect_of("0.17", inst, ("[2]", f"expected 2 attributes, {found}"))
+
+
+def test_the_inputs_of_another_release():
+    inst = ["CacheRead", ["b0"], [0, "local"], ["b3"]]
+    expect_of("0.9", inst)
+    message = "expected 2 inputs, found 1, which TVM had until 0.9"
+    expect_of("0.10", inst, ("[1]", message))
+    inst = ["Blockize", [["b0"]], [1], ["b3"]]
+    expect_of("0.13", inst)
+    expect_of("0.12", inst, ("[1][0]", "expected a loop, found a list"))
+
+
+def test_a_kind_of_no_release_is_a_note():
+    problems = check(from_json([[["Novel", [], [], []]], []]), tvm="0.27")
+    assert [(it.message, it.severity) for it in problems] == [
+        ("expected a known kind, found Novel", "note")
+    ]
+
+
 # Attributes that decisions depend on.
 
 
@@ -514,13 +609,20 @@ def test_the_attributes_of_a_categorical():
         ("[2][1]", "expected one probability for each of 2 candidates, found 1"),
     )
     expect_last(
+        ["SampleCategorical", [], [[1, True, 2.0], [1, "p", [0.5]]], ["v4"]],
+        ("[2][0][1]", "expected an integer, found true"),
+        ("[2][0][2]", "expected an integer, found 2.0"),
+        ("[2][1][1]", 'expected a float or an integer, found "p"'),
+        ("[2][1][2]", "expected a float or an integer, found a list"),
+    )
+    expect_last(
         ["SampleCategorical", [], [3, "p"], ["v4"]],
-        ("[2][0]", "expected a list of candidates, found 3"),
-        ("[2][1]", 'expected a list of probabilities, found "p"'),
+        ("[2][0]", "expected a list, found 3"),
+        ("[2][1]", 'expected a list, found "p"'),
     )
     expect_last(
         ["SampleCategorical", [], [None, []], ["v4"]],
-        ("[2][0]", "expected a list of candidates, found None"),
+        ("[2][0]", "expected a list, found a JSON null"),
     )
 
 
@@ -571,7 +673,7 @@ def test_a_categorical_decision(value, words):
 
 def test_a_categorical_decision_without_candidates():
     insts = [*HEAD, ["SampleCategorical", [], [3, []], ["v4"]]]
-    attrs = ("$[0][3][2][0]", "expected a list of candidates, found 3")
+    attrs = ("$[0][3][2][0]", "expected a list, found 3")
     expect(insts, attrs, decisions=[[3, 5]])
     for value, words in [(-1, "-1"), (None, "None")]:
         decided = ("$[1][0][1]", f"expected the index of a candidate, found {words}")

@@ -9,6 +9,7 @@ import zipfile
 import pytest
 
 from corpora import ROOT
+from tracescript.instructions import RELEASES
 
 
 @pytest.fixture(scope="module")
@@ -19,11 +20,21 @@ def wheel(tmp_path_factory):
     return found
 
 
-def test_the_wheel_carries_the_grammar_byte_for_byte(wheel):
+def test_the_wheel_carries_the_grammars_byte_for_byte(wheel):
     with zipfile.ZipFile(wheel) as archive:
-        packed = archive.read("tracescript/grammar/tracescript.lark")
         names = archive.namelist()
-    assert packed == (ROOT / "grammar" / "tracescript.lark").read_bytes()
+        prefix = "tracescript/grammar/"
+        packed = {
+            name.removeprefix(prefix): archive.read(name)
+            for name in names
+            if name.startswith(prefix)
+        }
+    folder = ROOT / "grammar"
+    assert packed == {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in [folder / "tracescript.lark", *folder.glob("strict/*.lark")]
+    }
+    assert len(packed) == 1 + len(RELEASES)
     assert "tracescript/py.typed" in names
     assert {name.split("/")[0] for name in names} == {
         "tracescript",
@@ -46,6 +57,8 @@ def test_a_venv_with_only_the_wheel_decodes(wheel, tmp_path):
     command = [python, "-m", "tracescript", "decode", "log.trace"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == '[[["GetLoops",[],[],["l0","l1"]]],[]]\n'
+    code = "import tracescript; assert 'get_sblock' in tracescript.grammar_text(tvm='0.27')"
+    subprocess.run([python, "-c", code], cwd=tmp_path, check=True)
     # An error needs the grammar.
     (tmp_path / "log.trace").write_text("tracescript 1\nGetLoops  -> l2\n")
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)

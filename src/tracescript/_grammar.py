@@ -1,4 +1,4 @@
-"""Find the grammar: in the installed package, or in the checkout that it is developed in."""
+"""Find the grammars: in the installed package, or in the checkout that it is developed in."""
 
 from __future__ import annotations
 
@@ -6,23 +6,41 @@ from functools import lru_cache
 
 __all__ = ["grammar_text"]
 
-_FILE = "tracescript.lark"
+_OPEN = "tracescript.lark"
 
 
-@lru_cache(maxsize=1)
-def grammar_text() -> str:
-    """The text of `grammar/tracescript.lark`, the definition of the language.
+@lru_cache
+def grammar_text(*, tvm: str | None = None) -> str:
+    """The text of a grammar; it feeds lark, llguidance and xgrammar as it is.
 
-    It feeds lark, llguidance and xgrammar as it is; its start rule is `start`.
+    Without a release it is the open grammar, `grammar/tracescript.lark`, the definition of
+    the language. With one it is the strict grammar of that release: its kinds, the types of
+    their inputs and attributes, their outputs and decisions. Each script that fits a strict
+    grammar fits the open one. The start rule is `start`.
+
+    Args:
+        tvm: a release of TVM, such as "0.27"; None for the open grammar.
+
+    Raises:
+        ValueError: there is no strict grammar for the release.
 
     >>> "start: _HEADER instruction*" in grammar_text()
     True
+    >>> "get_sblock" in grammar_text(tvm="0.27")
+    True
     """
-    # Imported late: it takes longer to load than most of the codec.
+    # Imported late: they take longer to load than most of the codec.
     from pathlib import Path
 
+    name = _OPEN
+    if tvm is not None:
+        from tracescript.instructions import kinds
+
+        # It says what is wrong with a release that it does not know.
+        kinds(tvm)
+        name = f"strict/tvm-{tvm}.lark"
     package = Path(__file__).parent
-    # A wheel carries the file inside the package; an editable install does not.
+    # A wheel carries the files inside the package; an editable install does not.
     folders = (package / "grammar", package.parents[1] / "grammar")
-    path = next(folder / _FILE for folder in folders if (folder / _FILE).is_file())
+    path = next(folder / name for folder in folders if (folder / name).is_file())
     return path.read_text(encoding="utf-8")

@@ -1,19 +1,20 @@
 """Does a trace make sense? Its scope, types, arity and decisions, by the table of kinds.
 
-The codec takes any trace; this module says what is odd about one. A kind that the
-table does not have, of a later release or a fork, is not an error.
+The codec takes any trace; this module says what is odd about one, for TVM of any release
+or for one of them. A kind that the table does not have, of a later release or a fork, is
+not an error.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple, TypeAlias, cast
 
 import msgspec
 
 from tracescript.encode import write_value
-from tracescript.instructions import KINDS, Form, Kind, RVType, Slot
+from tracescript.instructions import KINDS, RELEASES, Form, Kind, RVType, Slot, kinds
 from tracescript.json_trace import to_json
 from tracescript.literals import quote
 from tracescript.model import RV, IndexMap, Instruction, JSONNull, Trace, Value
@@ -40,29 +41,44 @@ class Problem(msgspec.Struct, frozen=True):
     severity: Severity = "error"
 
 
-def check(trace: Trace) -> list[Problem]:
+def check(trace: Trace, *, tvm: str | None = None) -> list[Problem]:
     """Report everything that is odd about a trace: instructions first, then decisions.
 
     Law: a trace that TVM recorded has no error, if TVM took its decisions itself: it records
     any decision that a caller hands to it. Notes it may have. A sampling instruction without
     a decision is not even worth a note, since TVM then samples anew.
 
+    Args:
+        trace: what to check.
+        tvm: a release, such as "0.27". Kinds and forms that only other releases have are
+            errors then; the law holds for the release that recorded the trace. None takes
+            what any release has.
+
     Raises:
         TraceShapeError: the trace holds an object that no trace can hold.
+        ValueError: the table of kinds does not know the release.
 
     >>> for problem in check(Trace((Instruction("GetLoops", (RV("b0"),), (), ("l0", "v1")),))):
     ...     print(problem.path, problem.message)
     $[0][0][1][0] expected a block, found b0, which no earlier instruction defines
     $[0][0][3][1] expected a name that begins with l, for a loop, found v1
     """
+    release = _Release(tvm, kinds(tvm))
     to_json(trace)
-    return [*_instruction_problems(trace), *_decision_problems(trace)]
+    return [*_instruction_problems(trace, release), *_decision_problems(trace)]
 
 
-def _instruction_problems(trace: Trace) -> Iterator[Problem]:
+class _Release(NamedTuple):
+    """What to check a trace against; no name stands for all releases."""
+
+    name: str | None
+    kinds: Mapping[str, Kind]
+
+
+def _instruction_problems(trace: Trace, release: _Release) -> Iterator[Problem]:
     scope = _Scope()
     for position, inst in enumerate(trace.insts):
-        for path, message, severity in _instruction(f"$[0][{position}]", inst, scope):
+        for path, message, severity in _instruction(f"$[0][{position}]", inst, scope, release):
             yield Problem(path, message, position, severity)
         scope.define(position, inst)
 
@@ -127,28 +143,35 @@ class _Scope(dict[str, _Definition]):
                 self.setdefault(name, definition)
 
 
-def _instruction(path: str, inst: Instruction, scope: _Scope) -> Iterator[_Finding]:
-    kind = KINDS.get(inst.kind)
+def _instruction(
+    path: str, inst: Instruction, scope: _Scope, release: _Release
+) -> Iterator[_Finding]:
+    kind = release.kinds.get(inst.kind) or KINDS.get(inst.kind)
     if kind is None:
         yield _note(f"{path}[0]", "a known kind", _name(inst.kind))
         yield from _inputs(f"{path}[1]", inst, None, scope)
     else:
-        form = _closest_form(kind, inst)
+        if kind.name not in release.kinds:
+            found = f"{kind.name}, which it {_range(kind)}"
+            yield _expected(f"{path}[0]", f"a kind of TVM {release.name}", found)
+        form = _closest_form(kind.forms, inst)
         yield from _arity(path, inst, kind, form)
         yield from _inputs(f"{path}[1]", inst, form, scope)
-        if kind.decision in _SAMPLING_ATTRS and len(inst.attrs) == len(form.attrs):
-            yield from _SAMPLING_ATTRS[kind.decision](f"{path}[2]", inst)
+        if len(inst.attrs) == len(form.attrs):
+            yield from _attrs(f"{path}[2]", inst, form)
+            if kind.decision == "categorical":
+                yield from _probabilities(f"{path}[2]", inst)
         yield from _output_letters(f"{path}[3]", inst, kind)
     yield from _new_names(f"{path}[3]", inst, scope)
 
 
-def _closest_form(kind: Kind, inst: Instruction) -> Form:
+def _closest_form(forms: tuple[Form, ...], inst: Instruction) -> Form:
     """The form of an instruction or, if it has none, the newest whose inputs it has."""
 
     def distance(form: Form) -> tuple[bool, bool]:
         return not form.takes(len(inst.inputs)), len(form.attrs) != len(inst.attrs)
 
-    return min(reversed(kind.forms), key=distance)
+    return min(reversed(forms), key=distance)
 
 
 def _arity(path: str, inst: Instruction, kind: Kind, form: Form) -> Iterator[_Finding]:
@@ -156,13 +179,32 @@ def _arity(path: str, inst: Instruction, kind: Kind, form: Form) -> Iterator[_Fi
     alike = [other for other in kind.forms if other.takes(inputs)] or kind.forms
     if not form.takes(inputs):
         wanted = _count({other.least_inputs for other in kind.forms}, "input")
-        yield _expected(f"{path}[1]", f"at least {wanted}" if form.is_open else wanted, str(inputs))
+        found = f"{inputs}{_other_release(inst)}"
+        yield _expected(f"{path}[1]", f"at least {wanted}" if form.is_open else wanted, found)
     if len(form.attrs) != attrs:
         wanted = _count({len(other.attrs) for other in alike}, "attribute")
-        yield _expected(f"{path}[2]", wanted, str(attrs))
+        yield _expected(f"{path}[2]", wanted, f"{attrs}{_other_release(inst)}")
     count = _output_count(inst, kind)
     if count is not None and count != outputs:
         yield _expected(f"{path}[3]", _count({count}, "output"), str(outputs))
+
+
+def _other_release(inst: Instruction) -> str:
+    """Say which releases have a form with as many inputs and attributes, if any has."""
+    form = _closest_form(KINDS[inst.kind].forms, inst)
+    fits = form.takes(len(inst.inputs)) and len(form.attrs) == len(inst.attrs)
+    return f", which TVM {_range(form)}" if fits else ""
+
+
+def _range(row: Kind | Form) -> str:
+    """Say when TVM had something that it did not have at all times."""
+    if row.since == row.until:
+        return f"had in {row.since} only"
+    if row.since == RELEASES[0]:
+        return f"had until {row.until}"
+    if row.until == RELEASES[-1]:
+        return f"has had since {row.since}"
+    return f"had from {row.since} to {row.until}"
 
 
 def _output_count(inst: Instruction, kind: Kind) -> int | None:
@@ -243,31 +285,35 @@ def _new_names(path: str, inst: Instruction, scope: _Scope) -> Iterator[_Finding
             new.add(name)
 
 
-# The attributes that say which decisions there may be.
+# Attributes.
 
 
-def _tile_attrs(path: str, inst: Instruction) -> Iterator[_Finding]:
-    for position, attr in enumerate(inst.attrs):
-        if type(attr) is not int:
-            yield _expected(f"{path}[{position}]", "an integer", _show(attr))
+def _attrs(path: str, inst: Instruction, form: Form) -> Iterator[_Finding]:
+    for position, (value, attr) in enumerate(zip(inst.attrs, form.attrs, strict=True)):
+        yield from _attr(f"{path}[{position}]", value, attr.slot)
 
 
-def _categorical_attrs(path: str, inst: Instruction) -> Iterator[_Finding]:
+def _attr(path: str, value: Value, slot: Slot) -> Iterator[_Finding]:
+    if _attr_type(value) not in slot.types:
+        found = "a JSON null" if value is None else _show(value)
+        yield _expected(path, _words(slot), found)
+    elif isinstance(value, tuple):
+        for position, element in enumerate(value):
+            yield from _attr(f"{path}[{position}]", element, slot.items or slot)
+
+
+def _attr_type(value: Value) -> str:
+    """The word for a value; what is TVM's None among the inputs is a null here."""
+    return "null" if value is None else _TYPES[type(value)]
+
+
+def _probabilities(path: str, inst: Instruction) -> Iterator[_Finding]:
     candidates, probs = inst.attrs
-    if not isinstance(candidates, tuple):
-        yield _expected(f"{path}[0]", "a list of candidates", _show(candidates))
-    if not isinstance(probs, tuple):
-        yield _expected(f"{path}[1]", "a list of probabilities", _show(probs))
-    elif isinstance(candidates, tuple) and len(probs) != len(candidates):
+    if not isinstance(candidates, tuple) or not isinstance(probs, tuple):
+        return
+    if len(probs) != len(candidates):
         wanted = f"one probability for each of {_count({len(candidates)}, 'candidate')}"
         yield _expected(f"{path}[1]", wanted, str(len(probs)))
-
-
-_SAMPLING_ATTRS: dict[str, Callable[[str, Instruction], Iterator[_Finding]]] = {
-    "categorical": _categorical_attrs,
-    "tile": _tile_attrs,
-    "partitioned tile": _tile_attrs,
-}
 
 
 # Decisions.

@@ -1,0 +1,196 @@
+"""The rows of the kinds that sample, look things up, and change loops."""
+
+from __future__ import annotations
+
+from tracescript.instructions._shapes import Attr, Kind
+from tracescript.instructions._slots import (
+    A_BLOCK,
+    A_LOOP,
+    AN_EXPR,
+    BLOCK,
+    BLOCK_NAME,
+    BLOCKS,
+    FACTOR,
+    FACTORS,
+    FLAG,
+    FUNC_NAME,
+    INT,
+    INT_LIST,
+    LOOP,
+    LOOP_PER_FACTOR,
+    LOOPS,
+    NUMBER_LIST,
+    PLACE,
+    PRESERVE_UNIT_ITERS,
+    SOME_LOOPS,
+    THREAD_AXIS,
+    TILE,
+    form,
+    kind,
+)
+
+__all__ = ["ROWS"]
+
+ROWS: tuple[Kind, ...] = (
+    # Sampling.
+    kind(
+        "SampleCategorical",
+        form(attrs=(Attr("candidates", INT_LIST), Attr("probs", NUMBER_LIST))),
+        outputs=AN_EXPR,
+        decision="categorical",
+        pure=True,
+        meaning="Picks one of the candidate integers, each with its probability.",
+    ),
+    kind(
+        "SamplePerfectTile",
+        form(LOOP, attrs=(Attr("n", INT), Attr("max_innermost_factor", INT))),
+        outputs=TILE,
+        decision="tile",
+        pure=True,
+        meaning="Picks n factors whose product is the extent of the loop.",
+    ),
+    kind(
+        "SamplePartitionedTile",
+        form(
+            LOOP,
+            attrs=(Attr("n", INT), Attr("partition_pos", INT), Attr("innerpart_factor", INT)),
+            since="0.13",
+        ),
+        outputs=TILE,
+        decision="partitioned tile",
+        pure=True,
+        meaning="Picks n factors of the loop; the inner ones form a multiple of a given number.",
+    ),
+    kind(
+        "SampleComputeLocation",
+        form(BLOCK, since="0.9"),
+        outputs=A_LOOP,
+        decision="compute location",
+        pure=True,
+        meaning="Picks a loop that the block may be computed at, or its own place, or inlining.",
+    ),
+    # Looking things up.
+    kind(
+        "GetBlock",
+        form(attrs=(BLOCK_NAME, FUNC_NAME), until="0.23"),
+        outputs=A_BLOCK,
+        pure=True,
+        loops="finds",
+        meaning="Finds a block of a function by its name; the older name of GetSBlock.",
+    ),
+    kind(
+        "GetSBlock",
+        form(attrs=(BLOCK_NAME, FUNC_NAME), since="0.24"),
+        outputs=A_BLOCK,
+        pure=True,
+        loops="finds",
+        meaning="Finds a block of a function by its name.",
+    ),
+    kind(
+        "GetLoops",
+        form(BLOCK),
+        outputs=SOME_LOOPS,
+        pure=True,
+        loops="looks up",
+        meaning="Lists the loops around a block, the outermost first.",
+    ),
+    kind(
+        "GetChildBlocks",
+        form(PLACE),
+        outputs=BLOCKS,
+        pure=True,
+        meaning="Lists the blocks directly inside a block or a loop.",
+    ),
+    kind(
+        "GetProducers",
+        form(BLOCK),
+        outputs=BLOCKS,
+        pure=True,
+        meaning="Lists the blocks that write what this block reads.",
+    ),
+    kind(
+        "GetConsumers",
+        form(BLOCK),
+        outputs=BLOCKS,
+        pure=True,
+        meaning="Lists the blocks that read what this block writes.",
+    ),
+    kind(
+        "GetOutputBlocks",
+        form(BLOCK, since="0.12"),
+        outputs=BLOCKS,
+        pure=True,
+        meaning="Lists the blocks inside this scope that write a result of the function.",
+    ),
+    # Loops.
+    kind(
+        "Merge",
+        form(LOOP, LOOP, LOOPS, since="0.12"),
+        outputs=A_LOOP,
+        meaning="Joins loops of neighbouring nests into one loop around both bodies.",
+    ),
+    kind(
+        "Fuse",
+        form(LOOP, LOOPS, until="0.8"),
+        form(LOOP, LOOPS, attrs=(PRESERVE_UNIT_ITERS,), since="0.9"),
+        outputs=A_LOOP,
+        loops="fuses",
+        meaning="Flattens nested loops into one.",
+    ),
+    kind(
+        "Split",
+        form(LOOP, FACTOR, FACTORS, until="0.8"),
+        form(LOOP, FACTOR, FACTORS, attrs=(PRESERVE_UNIT_ITERS,), since="0.9", until="0.16"),
+        form(
+            LOOP,
+            FACTOR,
+            FACTORS,
+            attrs=(PRESERVE_UNIT_ITERS, Attr("disable_predication", FLAG)),
+            since="0.17",
+        ),
+        outputs=LOOP_PER_FACTOR,
+        loops="splits",
+        meaning="Turns a loop into a nest of loops, one for each factor.",
+    ),
+    kind(
+        "LoopPartition",
+        form(LOOP, FACTOR, FACTORS, attrs=(PRESERVE_UNIT_ITERS,), since="0.16"),
+        outputs=SOME_LOOPS,
+        meaning="Cuts the range of a loop into parts that run one after the other.",
+    ),
+    kind(
+        "Reorder",
+        form(LOOPS),
+        meaning="Puts nested loops into the given order.",
+    ),
+    kind(
+        "ReorderBlockIterVar",
+        form(BLOCK, INT_LIST, since="0.12"),
+        meaning="Puts the iteration variables of a block into the given order.",
+    ),
+    kind(
+        "AddUnitLoop",
+        form(PLACE, since="0.9"),
+        outputs=A_LOOP,
+        meaning="Wraps a block or a loop in a loop of one iteration.",
+    ),
+    kind(
+        "Parallel",
+        form(LOOP),
+        loops="keeps",
+        meaning="Runs the iterations of a loop on CPU threads.",
+    ),
+    kind(
+        "Vectorize",
+        form(LOOP),
+        loops="keeps",
+        meaning="Runs the iterations of a loop as vector lanes.",
+    ),
+    kind(
+        "Bind",
+        form(LOOP, attrs=(THREAD_AXIS,)),
+        loops="keeps",
+        meaning="Runs the iterations of a loop on a thread axis of the GPU.",
+    ),
+    kind("Unroll", form(LOOP), loops="keeps", meaning="Writes out the iterations of a loop."),
+)

@@ -1,0 +1,152 @@
+"""What a row of the table is made of."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+__all__ = [
+    "RELEASES",
+    "Attr",
+    "DecisionKind",
+    "Form",
+    "Kind",
+    "LoopEffect",
+    "Outputs",
+    "RVType",
+    "Slot",
+    "ValueType",
+]
+
+RELEASES: tuple[str, ...] = tuple(f"0.{minor}" for minor in range(8, 28))
+"""The releases of Apache TVM that the table covers, oldest first."""
+
+RVType: TypeAlias = Literal["block", "loop", "expr"]
+"""What a random variable stands for; the names of outputs begin with b, l and v for them."""
+
+ValueType: TypeAlias = Literal[
+    "int", "float", "bool", "str", "none", "null", "list", "dict", "index map"
+]
+"""What else an input or an attribute can be.
+
+A JSON null is "null"; TVM's None, which only inputs know, is "none". An index map among the
+inputs is "index map"; among the attributes its text is a string, and so "str".
+"""
+
+DecisionKind: TypeAlias = Literal[
+    "none", "categorical", "tile", "partitioned tile", "compute location"
+]
+"""What is sampled: nothing, the index of a candidate, the factors of a loop, or a place."""
+
+LoopEffect: TypeAlias = Literal["finds", "looks up", "splits", "fuses", "changes", "keeps"]
+"""What a kind has to do with loops.
+
+It finds a block by its name, looks up the loops around one, splits a loop, fuses some,
+changes the loops around blocks in another way, or keeps them as they are.
+"""
+
+
+class Slot(msgspec.Struct, frozen=True):
+    """A place among the inputs or the attributes of an instruction.
+
+    Attributes:
+        types: what may stand there.
+        items: what a list there may hold; None means what the slot itself takes.
+        repeats: the slot stands for any number of inputs, none included. Only a last slot does.
+        texts: strings that TVM is known to write there. Others are as good.
+    """
+
+    types: tuple[RVType | ValueType, ...]
+    items: Slot | None = None
+    repeats: bool = False
+    texts: tuple[str, ...] = ()
+
+
+class Attr(msgspec.Struct, frozen=True):
+    """An attribute of an instruction.
+
+    Attributes:
+        name: the name of the parameter in TVM; traces do not hold it.
+        slot: what it may be.
+    """
+
+    name: str
+    slot: Slot
+
+
+class Form(msgspec.Struct, frozen=True):
+    """One set of inputs and attributes that a kind has been recorded with.
+
+    Arity drifts between releases under one name, so a kind may have several, oldest first.
+
+    Attributes:
+        inputs: the places of the inputs.
+        attrs: the attributes.
+        since: the first release that had the form.
+        until: the last one.
+    """
+
+    inputs: tuple[Slot, ...]
+    attrs: tuple[Attr, ...]
+    since: str = RELEASES[0]
+    until: str = RELEASES[-1]
+
+    def slot(self, position: int) -> Slot | None:
+        """The slot of the input at a position, None if there is no place for one."""
+        if position < len(self.inputs):
+            return self.inputs[position]
+        return self.inputs[-1] if self.is_open else None
+
+    def takes(self, count: int) -> bool:
+        """Whether there may be this many inputs."""
+        return count >= self.least_inputs if self.is_open else count == self.least_inputs
+
+    @property
+    def least_inputs(self) -> int:
+        """The number of inputs without those that may be left out."""
+        return len(self.inputs) - self.is_open
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any number of inputs may follow the least."""
+        return bool(self.inputs) and self.inputs[-1].repeats
+
+
+class Outputs(msgspec.Struct, frozen=True):
+    """What an instruction defines: all its outputs have one type.
+
+    Attributes:
+        type: the type; it says nothing where the count is 0.
+        count: how many. `factors` is one for each input after the first, `first attribute`
+            as many as the first attribute says.
+    """
+
+    type: RVType
+    count: int | Literal["any", "factors", "first attribute"]
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """A row of the table.
+
+    Attributes:
+        name: the name in the trace.
+        meaning: what the instruction does, in one sentence.
+        forms: its inputs and attributes, oldest form first.
+        outputs: what it defines.
+        decision: what it samples.
+        loops: what it has to do with loops.
+        pure: it leaves the module as it is: it only looks, or samples.
+        since: the first release that had the kind.
+        until: the last one.
+    """
+
+    name: str
+    meaning: str
+    forms: tuple[Form, ...]
+    outputs: Outputs
+    decision: DecisionKind
+    loops: LoopEffect
+    pure: bool
+    since: str
+    until: str
