@@ -14,6 +14,8 @@ ACCEPTED = [
     'GetSBlock | "C" "main" -> b\nGetLoops b-1 -> l3\nSplit l-3 null 4 | true -> l2\n',
     'SamplePerfectTile l-3 | 4 64 -> v4 = [1 8 4 2]\n@9 = {"a": [nan -inf 1e-05]}\n',
     '"odd kind" @null @"x y" [[] {}] | {} -> @"q" b l10 = null\n',
+    "ComputeAt b-1 l-1 -1 -0.5 -inf | 1 -1 -2.5e-07 -inf -12 -> b = -1\n",
+    "A -1\n",
     'A "\\u{10ffff} \\" \\\\ \\n é \u2028"\n',
 ]
 REFUSED = [

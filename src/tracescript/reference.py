@@ -40,6 +40,8 @@ TERMINALS = {
     "REF": "a reference such as b-1",
     "RSQB": "']'",
     "RUN": "an output such as b or l3",
+    "SPACED_FLOAT": "one blank and another item",
+    "SPACED_INT": "one blank and another item",
     "STRING": 'a string such as "main"',
     "TRUE": "true",
     "_ARROW": "' -> ' and outputs",
@@ -160,7 +162,7 @@ class _Reader:
             if node.data == "list":
                 return tuple([inside(child) for child in node.children])
             return self._dict(node, inside)
-        if node.type == "FLOAT":
+        if node.type in ("FLOAT", "SPACED_FLOAT"):
             return self._at(node, parse_float, str(node))
         return _SCALARS[node.type](str(node))
 
@@ -194,6 +196,7 @@ class _Reader:
 _SCALARS: dict[str, Callable[[str], Value]] = {
     "STRING": unquote,
     "INT": parse_int,
+    "SPACED_INT": lambda text: parse_int(text[1:]),
     "TRUE": lambda _: True,
     "FALSE": lambda _: False,
     "NULL": lambda _: None,
@@ -209,7 +212,7 @@ def _syntax_error(text: str, position: int, accepted: set[str]) -> TraceSyntaxEr
         complaint, expected = _string_complaint(text[position : position + 1]), ()
     else:
         complaint = _complaint(text, position)
-        expected = tuple(sorted(TERMINALS[name] for name in accepted))
+        expected = tuple(sorted({TERMINALS[name] for name in accepted}))
     line = text.count("\n", 0, position) + 1
     return TraceSyntaxError(
         complaint,
