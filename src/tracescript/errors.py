@@ -7,6 +7,8 @@ so that a program can read the place and a person can read the sentence.
 from __future__ import annotations
 
 __all__ = [
+    "IllegalToken",
+    "TokenizerError",
     "TraceFileError",
     "TraceScriptError",
     "TraceShapeError",
@@ -131,6 +133,49 @@ class TraceFileError(TraceScriptError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.message, self.__dict__.copy())
+
+
+class TokenizerError(TraceScriptError):
+    """A text, a list of ids or a vocabulary is none that a tokenizer can use.
+
+    Attributes:
+        place: where: `text`, `ids`, or the name of a file and the entry in it.
+        expected: what stands there in a good one.
+        found: what stands there now.
+    """
+
+    def __init__(self, place: str, expected: str, found: str) -> None:
+        super().__init__(place, expected, found)
+        self.place = place
+        self.expected = expected
+        self.found = found
+
+    def __str__(self) -> str:
+        return f"{self.place}: expected {self.expected}, found {self.found}"
+
+
+class IllegalToken(TraceScriptError):
+    """A token may not come next. The state that refused it is as it was before.
+
+    Attributes:
+        token: the id of the token.
+        found: its text, or what is wrong with the id.
+        place: how many tokens came before it.
+        line: the line of the script so far.
+    """
+
+    def __init__(self, token: int, found: str, place: int, line: str) -> None:
+        super().__init__(token, found, place, line)
+        self.token = token
+        self.found = found
+        self.place = place
+        self.line = line
+
+    def __str__(self) -> str:
+        return (
+            f"token {self.token} ({self.found}) cannot come next at place {self.place}, "
+            f"after {self.line!r}; allowed_tokens() gives those that can"
+        )
 
 
 def _rebuild(

@@ -88,9 +88,6 @@ _NAMES: dict[tuple[str, ...], str] = {
 }
 """Choices with a name of their own; any other is named after what there is to choose."""
 
-_FLAG = ("bool", "int")
-"""TVM writes true, or 1 in files: of the integers only 0 and 1 can occur."""
-
 _PLAIN = {
     "list": 'list: "[" (value (_SPACE value)*)? "]"',
     "dict": 'dict: "{" (pair (_SPACE pair)*)? "}"',
@@ -178,7 +175,7 @@ class _Values:
 
     def of(self, slot: Slot) -> str:
         """The terminal or the rule of a slot."""
-        if slot.types == _FLAG:
+        if slot.is_flag:
             return "FLAG"
         choices = [self._choice(word, slot) for word in slot.types]
         if len(choices) == 1:

@@ -62,6 +62,11 @@ class Slot(msgspec.Struct, frozen=True):
     repeats: bool = False
     texts: tuple[str, ...] = ()
 
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is true or false, which TVM's file writer writes as 1 and 0."""
+        return set(self.types) == {"bool", "int"}
+
 
 class Attr(msgspec.Struct, frozen=True):
     """An attribute of an instruction.
