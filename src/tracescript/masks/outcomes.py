@@ -1,0 +1,195 @@
+"""Where tokens lead, and what they take for granted.
+
+A token is a run of symbols. On the way over them a trail is kept of what has to be in scope
+before, what is defined on the way, and what is taken for granted about a task.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from tracescript.masks.goals import Line, Need
+from tracescript.masks.lexemes import Lexeme
+from tracescript.masks.positions import Machine, Position, Step
+from tracescript.masks.task import TaskInfo
+
+__all__ = ["Counts", "Demand", "Outcome", "Trail", "Walker"]
+
+Counts: TypeAlias = "tuple[int, int, int]"
+"""How many blocks, loops and expressions."""
+
+
+class Demand(NamedTuple):
+    """What a token takes for granted about a task.
+
+    Attributes:
+        name: the name of a block that has to exist or, for `loops`, whose loops are meant.
+        whole: whether that is the whole name, or only its beginning.
+        block: how far back the block is whose loops are meant, if it has no name here.
+        loops: how many loops it has; None if nothing is said about that, "some" for any
+            number but 0, and otherwise the beginning of a spelled-out number.
+    """
+
+    name: str | None = None
+    whole: bool = True
+    block: int = 0
+    loops: int | str | None = None
+
+
+class Outcome(NamedTuple):
+    """Where a token leads.
+
+    Attributes:
+        position: the place after it.
+        defined: how many blocks, loops and expressions it defines.
+        needed: what has to be in scope before it; one of these is enough.
+        demands: what it takes for granted.
+    """
+
+    position: Position
+    defined: Counts
+    needed: tuple[Counts, ...]
+    demands: tuple[Demand, ...]
+
+
+class Trail(NamedTuple):
+    """What the symbols from the position on have done."""
+
+    needed: Counts = (0, 0, 0)
+    defined: Counts = (0, 0, 0)
+    blocks: tuple[str | None, ...] = ()
+    changed: bool = False
+    demands: tuple[Demand, ...] = ()
+
+
+_PLACE = {"b": 0, "l": 1, "v": 2}
+
+
+class Walker:
+    """Steps over the symbols of tokens.
+
+    Given a task, names of blocks that it does not have are not gone on with. That is for
+    positions inside a name, where there would be no end of names otherwise.
+
+    Attributes:
+        machine: the steps between positions.
+    """
+
+    def __init__(self, machine: Machine, task: TaskInfo | None) -> None:
+        self.machine = machine
+        self._task = task
+
+    def token(self, position: Position, symbols: tuple[int, ...]) -> Outcome | None:
+        """Where the token of these symbols leads; None if it cannot stand there."""
+        trail = Trail()
+        for symbol in symbols:
+            step = self.over(position, trail, symbol)
+            if step is None:
+                return None
+            position, trail = step
+        return self.outcome(position, trail)
+
+    def over(self, position: Position, trail: Trail, symbol: int) -> tuple[Position, Trail] | None:
+        """The position and trail after one symbol; None if it cannot stand there."""
+        if self._task is not None and not self._may_be_name(position, symbol, self._task):
+            return None
+        step = self.machine.step(position, symbol)
+        if step is None:
+            return None
+        after = self._follow(position, step, trail)
+        if self._task is not None and not self._is_name(step.position, after, self._task):
+            return None
+        return step.position, after
+
+    def _may_be_name(self, position: Position, symbol: int, task: TaskInfo) -> bool:
+        """Whether a symbol inside a name goes on as some name does."""
+        text = self.machine.symbols[symbol].text
+        return position.name is None or '"' in text or task.has_name_beginning(position.name + text)
+
+    def _is_name(self, position: Position, trail: Trail, task: TaskInfo) -> bool:
+        """Whether there can be a block of the name that has been spelled so far."""
+        if position.name is not None and not task.has_name_beginning(position.name):
+            return False
+        return all(d.name is None or not d.whole or task.has_block(d.name) for d in trail.demands)
+
+    def outcome(self, position: Position, trail: Trail) -> Outcome:
+        """Where a token leads whose symbols left this trail."""
+        demands = trail.demands
+        if self.machine.rules.tracked:
+            demands += _unfinished(position, trail)
+        needed = {_needed(trail, need) for need in position.needs}
+        return Outcome(position, trail.defined, tuple(needed), demands)
+
+    def _follow(self, position: Position, step: Step, trail: Trail) -> Trail:
+        for line, word in step.words:
+            if word.type == "ref":
+                place = _PLACE[word.text]
+                least = word.number - trail.defined[place]
+                if least > trail.needed[place]:
+                    trail = trail._replace(needed=_set(trail.needed, place, least))
+            elif word.type == "run":
+                trail = self._define(line, word, trail)
+            elif self.machine.rules.tracked:
+                trail = self._track(line, word, trail)
+        name = step.position.line.name
+        if name is not None and position.line.name is None:
+            trail = trail._replace(demands=(*trail.demands, Demand(name)))
+        return trail
+
+    def _define(self, line: Line, word: Lexeme, trail: Trail) -> Trail:
+        place = _PLACE[word.text]
+        if line.block:
+            trail = _with_loops(line, word.number, trail)
+        if word.text == "b" and self.machine.rules.tracked:
+            trail = trail._replace(blocks=trail.blocks + (line.name,) * word.number)
+        return trail._replace(
+            defined=_set(trail.defined, place, trail.defined[place] + word.number)
+        )
+
+    def _track(self, line: Line, word: Lexeme, trail: Trail) -> Trail:
+        if word.type == "kind":
+            effect = self.machine.rules.kinds[word.text].loops
+            return trail._replace(changed=trail.changed or effect in ("changes", "splits", "fuses"))
+        if line.block and word.type == "mark":
+            # Either the line ends without outputs, or they come now.
+            return _with_loops(line, 0 if word.text == "\n" else "some", trail)
+        return trail
+
+
+def _with_loops(line: Line, count: int | str, trail: Trail) -> Trail:
+    """Demand that a block has so many loops, if anything is known about it."""
+    if trail.changed:
+        return trail
+    within = line.block <= len(trail.blocks)
+    name = trail.blocks[-line.block] if within else None
+    if within and name is None:
+        return trail
+    block = 0 if within else line.block - len(trail.blocks)
+    return trail._replace(demands=(*trail.demands, Demand(name, block=block, loops=count)))
+
+
+def _unfinished(position: Position, trail: Trail) -> tuple[Demand, ...]:
+    """What a name or a number demands that has only been begun."""
+    if position.name is not None:
+        return (Demand(position.name, whole=False),)
+    if position.line.block and position.spelled:
+        alone = trail._replace(demands=())
+        return _with_loops(position.line, position.spelled, alone).demands
+    return ()
+
+
+def _needed(trail: Trail, need: Need) -> Counts:
+    """What is needed before the symbols of a trail if this is needed after them."""
+    later = (need.b, need.l, need.v)
+    before, between = trail.needed, trail.defined
+    return (
+        max(before[0], later[0] - between[0]),
+        max(before[1], later[1] - between[1]),
+        max(before[2], later[2] - between[2]),
+    )
+
+
+def _set(numbers: Counts, place: int, number: int) -> Counts:
+    changed = list(numbers)
+    changed[place] = number
+    return (changed[0], changed[1], changed[2])

@@ -1,0 +1,233 @@
+"""What all sequences share: positions, tables, and what a task makes of a table."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import lru_cache
+
+from tracescript.masks.bitmask import Bitmask, union, without
+from tracescript.masks.factors import Brackets, Factors
+from tracescript.masks.goals import Goal, Thread
+from tracescript.masks.line import Arrow
+from tracescript.masks.outcomes import Demand, Outcome, Walker
+from tracescript.masks.positions import Machine, Position
+from tracescript.masks.scope import Scope, first_distance
+from tracescript.masks.tables import Table, Tree
+from tracescript.masks.task import TaskInfo
+from tracescript.masks.values import Text
+from tracescript.tokens import Tokenizer
+
+__all__ = ["Room"]
+
+_TASKS = 256
+"""Tasks whose tables are kept."""
+
+
+class Room:
+    """The tables of one machine, made when they are first needed.
+
+    Attributes:
+        machine: the steps between positions.
+    """
+
+    def __init__(self, machine: Machine, tokenizer: Tokenizer, tree: Tree) -> None:
+        self.machine = machine
+        self.case = lru_cache(maxsize=_TASKS)(self._case)
+        self._tokenizer = tokenizer
+        self._tree = tree
+        self._shelf = self.shelf(None)
+
+    def table(self, position: Position) -> Table:
+        """The table of a position."""
+        return self._shelf.table(position)
+
+    def outcome(self, position: Position, token: int) -> Outcome | None:
+        """Where a token leads; None if it cannot stand there."""
+        return self._shelf.outcome(position, token)
+
+    def shelf(self, task: TaskInfo | None) -> _Shelf:
+        """Tables that have only names of a task's blocks, if one is given."""
+        return _Shelf(Walker(self.machine, task), self._tokenizer, self._tree)
+
+    def _case(self, task: TaskInfo, names: bool, extents: bool) -> Case:
+        return Case(self, task, names=names, extents=extents)
+
+
+class _Shelf:
+    """Tables, and outcomes of single tokens where nobody has asked for the table yet."""
+
+    def __init__(self, walker: Walker, tokenizer: Tokenizer, tree: Tree) -> None:
+        self._walker = walker
+        self._tokenizer = tokenizer
+        self._tree = tree
+        self._tables: dict[Position, Table] = {}
+        self._outcomes: dict[Position, dict[int, Outcome | None]] = defaultdict(dict)
+
+    def table(self, position: Position) -> Table:
+        table = self._tables.get(position)
+        if table is None:
+            table = Table(self._walker, position, self._tree, self._tokenizer.vocab_size)
+            self._tables[position] = table
+            self._outcomes.pop(position, None)
+        return table
+
+    def outcome(self, position: Position, token: int) -> Outcome | None:
+        table = self._tables.get(position)
+        if table is not None:
+            return table.outcomes.get(token)
+        outcomes = self._outcomes[position]
+        if token not in outcomes:
+            exists = 0 <= token < self._tokenizer.vocab_size
+            parts = self._tokenizer.parts(token) if exists else ()
+            outcomes[token] = self._walker.token(position, parts) if exists else None
+        return outcomes[token]
+
+
+class Case:
+    """One task in a room.
+
+    Attributes:
+        task: the task.
+        extents: whether extents and numbers of loops are enforced.
+    """
+
+    def __init__(self, room: Room, task: TaskInfo, *, names: bool, extents: bool) -> None:
+        self.task = task
+        self.names = names
+        self.extents = extents
+        self._room = room
+        self._shelf = room.shelf(task)
+        self._verdicts: dict[Table, _Verdict] = {}
+
+    def table(self, position: Position) -> Table:
+        """The table of a position for this task."""
+        return (self._room if position.name is None else self._shelf).table(position)
+
+    def outcome(self, position: Position, token: int) -> Outcome | None:
+        """Where a token leads; None if it cannot stand there."""
+        return (self._room if position.name is None else self._shelf).outcome(position, token)
+
+    def resolve(self, position: Position, scope: Scope, line: str) -> frozenset[Thread]:
+        """The threads of a position with what the task and the lines so far say.
+
+        A tile gets the extent of its loop. A name that goes on after a known one is any text:
+        nothing is known of its block.
+        """
+        extent: int | None = None
+        if self.extents and position.name is None:
+            extent = scope.extent(first_distance(line))
+        rules = self._room.machine.rules
+        threads: set[Thread] = set()
+        for *below, goal in position.threads:
+            if isinstance(goal, Factors) and goal.pending:
+                threads.add((*below, goal.of(extent, rules)))
+            elif isinstance(goal, Text) and (not self.names or self.task.goes_on(goal.raw)):
+                threads.add((*below, Text(goal.line, "free", goal.state)))
+            else:
+                threads.add((*below, goal))
+        return frozenset(threads)
+
+    def restrict(self, table: Table, mask: Bitmask, scope: Scope) -> Bitmask:
+        """A mask without the tokens that take something for granted that is not so."""
+        verdict = self._verdicts.get(table)
+        if verdict is None:
+            verdict = self._verdicts[table] = _Verdict(table, self)
+        return verdict.restrict(mask, scope)
+
+    def allows(self, demand: Demand, scope: Scope) -> bool:
+        """Whether what a token takes for granted is so."""
+        if demand.loops is None:
+            return not self.names or self._is_name(demand)
+        return not self.extents or self._is_count(demand, scope)
+
+    def more_symbols(self, position: Position, scope: Scope, line: str) -> int:
+        """How many more symbols a line takes than its position alone tells."""
+        if position.name is not None:
+            return self.task.rest_of_name(position.name)
+        if not self.extents:
+            return 0
+        goals = [goal for *_, goal in (position.origin or position).threads]
+        if any(isinstance(goal, Brackets) for goal in goals):
+            return self._more_for_factors(goals, scope.extent(first_distance(line)))
+        if position.line.block:
+            known = scope.loop_count(position.line.block, self.task)
+            return self._more_for_loops(position, goals, known)
+        # Which block it will be is open.
+        kind = self._room.machine.rules.kinds.get(position.line.kind)
+        looks_up = kind is not None and kind.loops == "looks up"
+        return self._more_for_run(self.task.most_loops) if looks_up else 0
+
+    def _more_for_factors(self, goals: list[Goal], extent: int | None) -> int:
+        rules = self._room.machine.rules
+        return max(
+            ways[0][0].symbols - others[0][0].symbols
+            for goal in goals
+            if isinstance(goal, Brackets)
+            for ways in [goal.factors(rules).of(extent, rules).ways(rules)]
+            for others in [goal.factors(rules).ways(rules)]
+        )
+
+    def _more_for_loops(self, position: Position, goals: list[Goal], known: int | None) -> int:
+        if position.spelled:
+            return (
+                0
+                if known is None
+                else len(f" l{known}") - len(position.spelled) + 1 - position.needs[0].symbols
+            )
+        more = 0 if known is None else self._more_for_run(known)
+        is_before_arrow = any(isinstance(goal, Arrow) for goal in goals)
+        return more - 2 if is_before_arrow and not known else more
+
+    def _more_for_run(self, count: int) -> int:
+        return self._room.machine.rules.cost(f" l{count}") - 1 if count > 1 else 0
+
+    def _is_name(self, demand: Demand) -> bool:
+        assert demand.name is not None
+        if demand.whole:
+            return self.task.has_block(demand.name)
+        return self.task.has_name_beginning(demand.name)
+
+    def _is_count(self, demand: Demand, scope: Scope) -> bool:
+        if demand.name is not None:
+            loops = None if scope.changed else self.task.loops_of(demand.name)
+            known = None if loops is None else len(loops)
+        else:
+            known = scope.loop_count(demand.block, self.task)
+        if known is None:
+            return True
+        if demand.loops == "some":
+            return known > 0
+        if isinstance(demand.loops, int):
+            return known == demand.loops
+        # A number that is spelled out, so far.
+        return known > 0 and self._room.machine.is_spelled(f" l{known}", demand.loops or "")
+
+
+class _Verdict:
+    """What a task says about the tokens of a table, by what can change during a sequence."""
+
+    def __init__(self, table: Table, case: Case) -> None:
+        self._case = case
+        self._table = table
+        names = [d for d in table.demands if d.loops is None]
+        self._counts = [d for d in table.demands if d.loops is not None]
+        self._distances = sorted({d.block for d in self._counts if d.name is None})
+        self._names = self._refused(names, Scope())
+        self._masks: dict[tuple[object, ...], Bitmask | None] = {}
+
+    def restrict(self, mask: Bitmask, scope: Scope) -> Bitmask:
+        """A mask without the tokens that take something for granted that is not so."""
+        mask = without(mask, self._names)
+        if not self._counts or not self._case.extents:
+            return mask
+        within = [d for d in self._distances if d <= len(scope.blocks)]
+        key = (scope.changed, *[scope.loop_count(d, self._case.task) for d in within])
+        if key not in self._masks:
+            # Tokens that reach further back are not in the mask anyway.
+            counts = [d for d in self._counts if d.block <= len(scope.blocks)]
+            self._masks[key] = self._refused(counts, scope)
+        return without(mask, self._masks[key])
+
+    def _refused(self, demands: list[Demand], scope: Scope) -> Bitmask | None:
+        refused = [demand for demand in demands if not self._case.allows(demand, scope)]
+        return union([self._table.demands[demand] for demand in refused])

@@ -1,0 +1,144 @@
+"""What is known of the values that the lines so far have defined."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from tracescript.instructions import Kind
+from tracescript.literals import unquote
+from tracescript.masks.task import TaskInfo
+
+__all__ = ["Scope", "defines", "first_distance"]
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """What the lines so far have defined, oldest first.
+
+    Attributes:
+        blocks: the names under which blocks were looked up; None for others.
+        loops: the extents of loops, None where they are not known.
+        exprs: the values of expressions, None where they are not known.
+        changed: whether the loops of the workload are no longer what they were.
+    """
+
+    blocks: tuple[str | None, ...] = ()
+    loops: tuple[int | None, ...] = ()
+    exprs: tuple[int | None, ...] = ()
+    changed: bool = False
+
+    def loop_count(self, distance: int, task: TaskInfo) -> int | None:
+        """How many loops the block at a distance has, None if that is not known."""
+        loops = self.loops_of(distance, task)
+        return None if loops is None else len(loops)
+
+    def loops_of(self, distance: int, task: TaskInfo) -> tuple[int | None, ...] | None:
+        """The extents of the loops around the block at a distance, None if they are not known."""
+        name = self.blocks[-distance] if not self.changed else None
+        return None if name is None else task.loops_of(name)
+
+    def extent(self, distance: int) -> int | None:
+        """The extent of the loop at a distance."""
+        return self.loops[-distance]
+
+    def after(self, line: str, kind: Kind, task: TaskInfo) -> Scope:
+        """The scope after a whole line."""
+        outputs = _OUTPUTS.search(line)
+        letter, count = ("", 0) if outputs is None else (outputs[1], int(outputs[2] or 1))
+        new = _values(kind, _Line(line, count, self, task)) if count else ()
+        changed = self.changed or kind.loops in ("changes", "splits", "fuses")
+        if letter == "b":
+            name = _name(line) if kind.loops == "finds" else None
+            return Scope(self.blocks + (name,) * count, self.loops, self.exprs, changed)
+        if letter == "l":
+            return Scope(self.blocks, self.loops + new, self.exprs, changed)
+        return Scope(self.blocks, self.loops, self.exprs + new, changed)
+
+
+class _Line(NamedTuple):
+    """A line that defines loops or expressions, and what was known before it."""
+
+    text: str
+    outputs: int
+    scope: Scope
+    task: TaskInfo
+
+
+_Values: TypeAlias = "tuple[int | None, ...]"
+
+
+def _values(kind: Kind, line: _Line) -> _Values:
+    """The extents or values that a line defines."""
+    if kind.decision in ("tile", "partitioned tile"):
+        return _tile(line)
+    if kind.loops == "looks up":
+        return _looked_up(line)
+    if kind.loops == "splits":
+        return _split(line)
+    return _fused(line) if kind.loops == "fuses" else (None,) * line.outputs
+
+
+def _looked_up(line: _Line) -> _Values:
+    extents = line.scope.loops_of(first_distance(line.text), line.task)
+    if extents is None or len(extents) != line.outputs:
+        return (None,) * line.outputs
+    return extents
+
+
+def _tile(line: _Line) -> _Values:
+    _, _, decision = line.text.rpartition(" = [")
+    factors = tuple(map(int, decision[:-1].split())) if decision != line.text else ()
+    return factors if len(factors) == line.outputs else (None,) * line.outputs
+
+
+def _split(line: _Line) -> _Values:
+    words = _inputs(line)[1:]
+    factors = [_factor(word, line.scope) for word in words]
+    known = [factor for factor in factors if factor is not None]
+    extent = line.scope.extent(first_distance(line.text))
+    if words.count("null") != 1 or len(known) != len(words) - 1 or extent is None:
+        return tuple(factors)
+    # TVM rounds the factor up that follows from the others.
+    rest = -(-extent // math.prod(known))
+    return tuple(rest if factor is None else factor for factor in factors)
+
+
+def _factor(word: str, scope: Scope) -> int | None:
+    if word[:2] == "v-":
+        return scope.exprs[-int(word[2:])]
+    return None if word == "null" else int(word)
+
+
+def _fused(line: _Line) -> _Values:
+    extents = [line.scope.extent(int(word[2:])) for word in _inputs(line)]
+    known = [extent for extent in extents if extent is not None]
+    return (math.prod(known) if len(known) == len(extents) else None,)
+
+
+def _inputs(line: _Line) -> list[str]:
+    return line.text.partition(" | ")[0].partition(" -> ")[0].split(" ")[1:]
+
+
+def _name(line: str) -> str | None:
+    match = _NAME.search(line)
+    return None if match is None else unquote(match[1])
+
+
+def defines(line: str) -> bool:
+    """Whether a line, or the beginning of one, has come to its outputs."""
+    return _OUTPUTS.search(line) is not None
+
+
+def first_distance(line: str) -> int:
+    """The distance of the first input of a line, which is a reference."""
+    match = _DISTANCE.search(line)
+    assert match is not None
+    return int(match[1])
+
+
+_OUTPUTS = re.compile(r' -> (?:@"_" )?([blv])([0-9]*)(?: = [^"]*)?$')
+_NAME = re.compile(r' \| ("(?:[^"\\]|\\.)*")')
+_DISTANCE = re.compile(r" [blv]-([0-9]+)")

@@ -1,0 +1,483 @@
+"""Masks: what they let through, what they refuse, and that there is always a way on."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpora import LOGS, OWN
+from releases import releases_of
+from tracescript import dumps, from_json, loads
+from tracescript.check import check
+from tracescript.masks import BlockInfo, Constraints, IllegalToken, ScriptMasker, TaskInfo
+from tracescript.tokens import Tokenizer
+
+HEADER = "tracescript 1\n"
+SYMBOLS = Tokenizer.default("symbol")
+PHRASES = Tokenizer.default("phrase")
+LEVELS = pytest.mark.parametrize("tokenizer", [SYMBOLS, PHRASES], ids=["symbol", "phrase"])
+ALL = {level: ScriptMasker(level, tvm=None) for level in (SYMBOLS, PHRASES)}
+NEWEST = {level: ScriptMasker(level) for level in (SYMBOLS, PHRASES)}
+TASK = TaskInfo(
+    (
+        BlockInfo("C", (64, 128, 1009), ("A", "B", "C")),
+        BlockInfo("T_relu", (64, None), ("C", "T_relu")),
+        BlockInfo('odd "é"', ()),
+        BlockInfo("deep", (2,) * 17),
+    )
+)
+START = 'GetSBlock | "C" "main" -> b\nGetLoops b-1 -> l3\n'
+
+
+def taken(masker, body, task=None):
+    """How much of a script the masks let through, as text."""
+    tokens = masker.tokenizer.encode(HEADER + body)
+    count = masker.new(task).validate(tokens)
+    return masker.tokenizer.decode(tokens[:count])[len(HEADER) :]
+
+
+def next_texts(masker, body, task=None):
+    """The texts of the tokens that may come after the beginning of a script."""
+    state = masker.new(task)
+    tokens = masker.tokenizer.encode(HEADER + body)
+    assert state.try_advance(tokens) == len(tokens)
+    return {masker.tokenizer.token_bytes(token) for token in state.allowed_tokens()}
+
+
+# What is let through.
+
+
+@LEVELS
+@pytest.mark.parametrize("path", LOGS)
+def test_every_recorded_trace_is_let_through(tokenizer, path):
+    for trace in traces_of(path):
+        tokens = tokenizer.encode(dumps(trace))
+        state = ALL[tokenizer].new()
+        assert state.try_advance(tokens) == len(tokens)
+        assert state.is_accepting()
+
+
+def traces_of(path):
+    for line in path.read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue
+        yield from_json(value if ".traces." in path.name else value[1][0])
+
+
+@LEVELS
+def test_every_recorded_trace_fits_its_own_release(tokenizer):
+    masker = NEWEST[tokenizer]
+    for path in OWN:
+        assert "0.27" in releases_of(path)
+        for trace in traces_of(path):
+            tokens = tokenizer.encode(dumps(trace))
+            assert masker.new().validate(tokens) == len(tokens)
+
+
+GOOD = [
+    "",
+    START,
+    START
+    + "SamplePerfectTile l-3 | 4 64 -> v4 = [1 8 4 2]\nSplit l-3 v-4 v-3 v-2 v-1 | 1 0 -> l4\n",
+    START + "Split l-3 null 4 | true false -> l2\nFuse l-2 l-1 | 1 -> l\n",
+    START + 'SamplePerfectTile l-3 | 2 -1 -> @"_" v = [-1 1]\nSplit l-3 null v-1 | 1 0 -> l2\n',
+    START + 'SamplePerfectTile l-3 | 1 -1 -> @"_" = [-1]\n',
+    START + "SamplePerfectTile l-3 | 2 16 -> v2\n",
+    START + "SamplePartitionedTile l-3 | 4 2 32 -> v4 = [1 3 8 4]\n",
+    START + "SampleComputeLocation b-1 -> l = -2\nComputeAt b-1 l-1 | true -1\n",
+    "SampleCategorical | [8 1733] [0.137 1] -> v = 1\n",
+    'GetSBlock | "a \\u{10ffff}\\u{d800} é\u20ac\U0001f600 \\n" "main" -> b\n',
+    START + 'Annotate b-1 {"a": [1 2.5 true null] "b": {} "\\u{61}b": "x"} | "k"\n',
+    START + 'Annotate l-1 [1 [] -7] | "k"\n',
+    START + 'Annotate b-1 -inf | "k"\nAnnotate b-1 null | "k"\nAnnotate b-1 1e+16 | "k"\n',
+    START + 'CacheRead b-1 [] | 0 "shared" -> b\nCacheRead b-2 [b-2 b-1] | 10000 "x" -> b\n',
+    START + 'TransformLayout b-1 @"{\\"a\\": 1}" | 0 1 null true\n',
+    START + 'Annotate b-1 {"main": 1 "root": [2.5 -0.5 []] "read": ""} | "k"\n',
+    START + "Annotate b-1 " + "[" * 99 + "]" * 99 + ' | "k"\n',
+    START + "GetChildBlocks l-3\nGetChildBlocks b-1 -> b20\n",
+    START + "LoopPartition l-1 2 null | 1 -> l9\nEnterPostproc\n",
+]
+
+
+@LEVELS
+@pytest.mark.parametrize("body", GOOD)
+def test_good_scripts_are_let_through(tokenizer, body):
+    assert not [p for p in check(loads(HEADER + body)) if p.severity == "error"]
+    assert taken(NEWEST[tokenizer], body) == body
+
+
+# A script, and from where on it is refused, with the constraint that refuses it.
+BAD = [
+    ("grammar", "", "Foo"),
+    ("grammar", "", "GetBlock"),
+    ("grammar", "", "\n"),
+    ("grammar", "GetSBlock", ' "C"'),
+    ("grammar", START + "Bind", " b-1"),
+    ("grammar", START + "Bind l-1", "\n"),
+    ("grammar", START + 'Bind l-1 | "x"', ' "y"'),
+    ("grammar", START + "Bind l-1 |", " 1"),
+    ("grammar", START + "Unroll l-1", " ->"),
+    ("grammar", START + "Unroll l-1", " ="),
+    ("grammar", START + "Fuse l-1 |", " 2"),
+    ("grammar", START + "Annotate b-1", " @null"),
+    ("grammar", START + 'Annotate b-1 {"a": ', "b-1"),
+    ("grammar", START + "Annotate b-1 [1", " @null"),
+    ("grammar", START + 'Annotate b-1 "', "\x01"),
+    ("grammar", START + 'Annotate b-1 "\\', "x"),
+    ("grammar", START + 'Annotate b-1 {"a": 1 "a', '"'),
+    ("grammar", START + 'Annotate b-1 {"a": 1 "\\u{61}', '"'),
+    ("grammar", START + 'TransformLayout b-1 @"', "x"),
+    ("grammar", START + 'Annotate b-1 {"a": 1', '"'),
+    ("grammar", START + "Annotate b-1 {", ' "main"'),
+    ("grammar", START + "Annotate b-1 {", "1"),
+    ("grammar", START + "Annotate b-1 " + "[" * 100, "["),
+    ("grammar", START + "CacheRead b-1 [b-1", " l-1"),
+    ("grammar", START + "AddUnitLoop l-1 ->", " b"),
+    ("grammar", START + "Merge l-1", "\n"),
+    ("grammar", START + 'CacheInplace b-1 | 0 "x" ->', " b"),
+    ("scope", "", "GetLoops"),
+    ("scope", START + "Bind", " l-4"),
+    ("scope", START + "Reorder l-3", " l-77"),
+    ("scope", START + "Split l-3", " v-1"),
+    ("counts", START + "Split l-3 null 4 | 1 0 ->", " l3"),
+    ("counts", START + "SamplePerfectTile l-3 | 4 64 ->", " v3"),
+    ("counts", START + "SamplePerfectTile l-3 |", " 0"),
+    ("grammar", START + "SamplePerfectTile l-3 | 2 64 -> v2 = [1 1", " 1"),
+    ("counts", "SampleCategorical | [1 2] [0.5", "]"),
+    ("counts", "SampleCategorical | [1] [1.0", " 1.0"),
+    ("counts", "SampleCategorical | [", "]"),
+    ("domains", "SampleCategorical | [1 2] [0.5 0.5] -> v =", " 2"),
+    ("domains", "SampleCategorical | [1 2] [0.5 0.5] -> v =", " -1"),
+    ("domains", START + "SampleComputeLocation b-1 -> l =", " -3"),
+    ("domains", START + "SamplePerfectTile l-3 | 2 64 -> v2 = [", "0"),
+    ("domains", START + "SamplePerfectTile l-3 | 2 64 -> v2 = [1", " 65"),
+    ("domains", START + "SamplePartitionedTile l-3 | 2 1 8 -> v2 = [3", " 12"),
+    ("domains", START + 'SamplePerfectTile l-3 | 2 64 -> @"_" v = [', "1"),
+]
+
+
+def _off(constraint):
+    return {} if constraint == "grammar" else {constraint: False}
+
+
+LOOSE = {
+    (tokenizer, constraint): ScriptMasker(tokenizer, constraints=Constraints(**_off(constraint)))
+    for tokenizer in (SYMBOLS, PHRASES)
+    for constraint in {constraint for constraint, _, _ in BAD}
+}
+
+
+@LEVELS
+@pytest.mark.parametrize(("constraint", "body", "wrong"), BAD)
+def test_bad_scripts_are_refused_where_they_go_wrong(tokenizer, constraint, body, wrong):
+    """And not for another reason: without the constraint they are let through."""
+    assert taken(NEWEST[tokenizer], body) == body
+    symbols = SYMBOLS.encode(wrong)
+    state = NEWEST[tokenizer].new()
+    state.try_advance(tokenizer.encode(HEADER + body))
+    assert state.validate(symbols) < len(symbols)
+    if constraint != "grammar":
+        state = LOOSE[tokenizer, constraint].new()
+        tokens = tokenizer.encode(HEADER + body)
+        assert state.try_advance(tokens) == len(tokens)
+        assert state.validate(symbols) == len(symbols)
+
+
+def test_the_release_decides():
+    masks = {tvm: ScriptMasker(SYMBOLS, tvm=tvm) for tvm in ("0.16", "0.27")}
+    for tvm, body in (
+        ("0.16", 'GetBlock | "C" "main" -> b\nGetLoops b-1 -> l\nSplit l-1 null 4 | 1 -> l2\n'),
+        ("0.27", 'GetSBlock | "C" "main" -> b\nGetLoops b-1 -> l\nSplit l-1 null 4 | 1 0 -> l2\n'),
+    ):
+        assert {name for name, mask in masks.items() if taken(mask, body) == body} == {tvm}
+    with pytest.raises(ValueError, match=r"one of 0\.8, .*, found '1\.0'"):
+        ScriptMasker(SYMBOLS, tvm="1.0")
+
+
+# What a task adds.
+
+
+@LEVELS
+def test_factors_multiply_to_the_extent(tokenizer):
+    masker, tile = NEWEST[tokenizer], "SamplePerfectTile l-3 | 3 16 -> v3 = ["
+    assert next_texts(masker, START + tile, TASK) == {b"1", b"2", b"4", b"8", b"16", b"32", b"64"}
+    # The innermost factor is at most 16, so the middle one takes at least 2 of 32.
+    expected = {b" 2", b" 4", b" 8", b" 16", b" 32"}
+    assert next_texts(masker, START + tile + "2", TASK) == expected
+    assert next_texts(masker, START + tile + "2 8", TASK) == {b" 4"}
+    # Unless there is no other way.
+    whole = "SamplePerfectTile l-3 | 1 16 -> v = ["
+    assert next_texts(masker, START + whole, TASK) == {b"64"}
+
+
+@LEVELS
+def test_inner_factors_are_a_multiple(tokenizer):
+    masker, tile = NEWEST[tokenizer], "SamplePartitionedTile l-2 | 3 1 32 -> v3 = ["
+    assert next_texts(masker, START + tile, TASK) == {b"1", b"2", b"4"}
+    assert b" 32" in next_texts(masker, START + tile + "4", TASK)
+    # 32 does not divide 1009: TVM then does not partition.
+    assert next_texts(masker, START + tile.replace("l-2", "l-1"), TASK) == {b"1"}
+    odd = START + "SamplePartitionedTile l-3 | 2 1 5 -> v2 = ["
+    assert next_texts(masker, odd, TASK) == {b"1", b"2", b"4", b"8", b"16", b"32", b"64"}
+    outside = START + "SamplePartitionedTile l-3 | 2 2 7 -> v2 = [2"
+    assert next_texts(masker, outside, TASK) == {b" 32"}
+
+
+@LEVELS
+def test_factors_that_are_no_symbols_are_spelled(tokenizer):
+    masker, tile = NEWEST[tokenizer], "SamplePerfectTile l-1 | 2 -1 -> v2 = ["
+    assert next_texts(masker, START + tile, TASK) == {b"1"}
+    # Either 1 was the first factor, or it is the beginning of 1009.
+    assert next_texts(masker, START + tile + "1", TASK) == {b" ", b"0"}
+    assert next_texts(masker, START + tile + "1009", TASK) == {b" 1"}
+    state = masker.new(TASK)
+    state.try_advance([*tokenizer.encode(HEADER + START + tile + "1"), *SYMBOLS.encode(" ")])
+    forced = state.forced()[:4]
+    assert [tokenizer.token_bytes(token) for token in forced] == [b"1", b"0", b"0", b"9"]
+    assert state.remaining_min() == len(forced) + 3
+
+
+@LEVELS
+def test_extents_follow_from_decisions(tokenizer):
+    masker = NEWEST[tokenizer]
+    body = (
+        START + "SamplePerfectTile l-3 | 2 64 -> v2 = [4 16]\n"
+        "Split l-3 v-2 v-1 | 1 0 -> l2\n"
+        "Fuse l-4 l-2 | 1 -> l\n"
+        "Split l-1 null 100 | 1 0 -> l2\n"
+        "SampleCategorical | [3 5] [0.5 0.5] -> v = 1\n"
+        "Split l-1 v-1 null | 1 0 -> l2\n"
+    )
+    tile = "SamplePerfectTile l-{} | 1 -1 -> v = ["
+    state = masker.new(TASK)
+    state.try_advance(tokenizer.encode(HEADER + body))
+    assert state.scope.loops == (64, 128, 1009, 4, 16, 512, 6, 100, None, None)
+    assert state.scope.exprs == (4, 16, None)
+    assert next_texts(masker, body + tile.format(4), TASK) == {b"6"}
+    assert {b"1", b"7"} < next_texts(masker, body + tile.format(1), TASK)
+
+
+@LEVELS
+def test_loops_are_as_many_as_the_block_has(tokenizer):
+    masker = NEWEST[tokenizer]
+    found = 'GetSBlock | "{}" "main" -> b\nGetLoops b-1'
+    assert next_texts(masker, found.format("C") + " ->", TASK) >= {b" l3"}
+    for name, loops in (("C", " -> l3\n"), ('odd \\"é\\"', "\n"), ("deep", " -> l17\n")):
+        body = found.format(name) + loops
+        assert taken(masker, body, TASK) == body
+        for other in (" -> l4\n", " -> l18\n", "\n", " -> l1009\n"):
+            if other != loops:
+                wrong = found.format(name) + other
+                assert len(taken(masker, wrong, TASK)) < len(wrong)
+    # Once loops have changed, nobody knows.
+    body = START + "Fuse l-2 l-1 | 1 -> l\nGetLoops b-1 -> l2\nGetLoops b-1 -> l\n"
+    assert taken(masker, body, TASK) == body
+    both = 'GetSBlock | "C" "main" -> b\nGetSBlock | "T_relu" "main" -> b\nGetLoops b-2 -> l3\n'
+    assert taken(masker, both, TASK) == both
+    assert taken(masker, both.replace("b-2", "b-1"), TASK) != both.replace("b-2", "b-1")
+    later = both.replace("GetLoops", "GetChildBlocks b-1 -> b\nGetLoops").replace(
+        "-2 -> l3", "-3 -> l3"
+    )
+    assert taken(masker, later, TASK) == later
+    assert taken(masker, later.replace("b-3", "b-2"), TASK) != later.replace("b-3", "b-2")
+    made = START + "GetChildBlocks b-1 -> b2\nGetLoops b-1 -> l9\n"
+    assert taken(masker, made, TASK) == made
+
+
+@LEVELS
+def test_blocks_exist(tokenizer):
+    masker = NEWEST[tokenizer]
+    find = 'GetSBlock | "{}" "main" -> b\n'
+    for name in ("C", "root", "T_relu", 'odd \\"é\\"', "A_shared", "C_local_é\\n", "T_relu_o"):
+        assert taken(masker, find.format(name), TASK) == find.format(name), name
+    for name in ("D", "", "C2", "odd", "Roo", "A", "T_rel", "_shared"):
+        assert taken(masker, find.format(name), TASK) != find.format(name), name
+    loose = ScriptMasker(tokenizer, constraints=Constraints(names=False))
+    assert taken(loose, find.format("D"), TASK) == find.format("D")
+    assert taken(loose, find.format("D") + "GetLoops b-1 -> l9\n", TASK).endswith("l9\n")
+
+
+@LEVELS
+def test_a_task_can_be_set_aside(tokenizer):
+    tile = START + "SamplePerfectTile l-3 | 2 64 -> v2 = [7 7]\n"
+    name = 'GetSBlock | "D" "main" -> b\n'
+    masks = {
+        key: ScriptMasker(tokenizer, constraints=Constraints(**dict.fromkeys(key, False)))
+        for key in [("extents",), ("names",), ("extents", "names")]
+    }
+    passing = {
+        key: [body for body in (tile, name) if taken(mask, body, TASK) == body]
+        for key, mask in masks.items()
+    }
+    assert passing == {
+        ("extents",): [tile],
+        ("names",): [name],
+        ("extents", "names"): [tile, name],
+    }
+
+
+@LEVELS
+def test_how_far_the_end_is(tokenizer):
+    """A task knows when a shorter line would not do."""
+    masker, loose = (
+        NEWEST[tokenizer],
+        ScriptMasker(tokenizer, constraints=Constraints(extents=False)),
+    )
+    find = 'GetSBlock | "{}" "main" -> b\n'
+    tile = "SamplePerfectTile l-1 | 2 -1 -> v2 ="
+    for mask, body, task, tokens in (
+        (masker, "", None, 1),
+        (masker, find.format("C") + "GetLoops b-1", None, 2),
+        (masker, find.format("C") + "GetLoops b-1", TASK, 4),
+        (masker, find.format("C") + "GetLoops", TASK, 8),
+        (masker, find.format("deep") + "GetLoops b-1", TASK, 7),
+        (masker, find.format("deep") + "GetLoops b-1 ->", TASK, 6),
+        (masker, find.format('odd \\"é\\"') + "GetLoops b-1", TASK, 2),
+        (masker, START + tile, TASK, 9),
+        (masker, START + tile, None, 6),
+        (loose, START + tile, TASK, 6),
+        (masker, 'GetSBlock | "T_r', TASK, 10),
+    ):
+        state = mask.new(task)
+        given = tokenizer.encode(HEADER + body)
+        assert state.try_advance(given) == len(given)
+        left = state.remaining_min()
+        assert left == tokens, body
+        completion = state.completion()
+        assert state.try_advance(completion) == len(completion) <= left
+
+
+# There is always a way on.
+
+
+def walk(masker, task, choices, length):
+    """A random sequence: mostly symbols, some bytes; ends are put off."""
+    state = masker.new(task)
+    for _ in range(length):
+        allowed = state.allowed_tokens()
+        assert len(allowed)
+        words = allowed[allowed > 258]
+        pool = words if len(words) and choices.random() < 0.8 else allowed
+        token = int(pool[choices.randrange(len(pool))])
+        if token != masker.tokenizer.eos_id:
+            state.advance(token)
+    return state
+
+
+@LEVELS
+@given(st.randoms(use_true_random=False), st.booleans(), st.integers(1, 100))
+def test_every_prefix_can_be_finished(tokenizer, choices, with_task, length):
+    """And what comes of it can be read, and has no error."""
+    masker = NEWEST[tokenizer]
+    state = walk(masker, TASK if with_task else None, choices, length)
+    left, before = state.remaining_min(), len(state.tokens)
+    completion = state.completion()
+    assert len(completion) <= left
+    assert state.try_advance(completion) == len(completion)
+    assert state.is_finished()
+    assert len(state.tokens) == before + len(completion)
+    text = masker.tokenizer.decode(state.tokens)
+    assert not [p for p in check(loads(text), tvm="0.27") if p.severity == "error"]
+
+
+@LEVELS
+@given(st.randoms(use_true_random=False))
+def test_the_mask_is_what_advance_takes(tokenizer, choices):
+    state = walk(NEWEST[tokenizer], TASK, choices, choices.randrange(60))
+    allowed = set(state.allowed_tokens().tolist())
+    for token in {choices.randrange(tokenizer.vocab_size) for _ in range(200)} | allowed:
+        assert state.validate([token]) == (token in allowed)
+
+
+@given(st.randoms(use_true_random=False))
+def test_a_phrase_may_come_when_its_symbols_may(choices):
+    state = walk(NEWEST[PHRASES], TASK, choices, choices.randrange(40))
+    allowed = set(state.allowed_tokens().tolist())
+    for token in range(SYMBOLS.vocab_size, PHRASES.vocab_size, 7):
+        parts = PHRASES.parts(token)
+        assert (state.validate(parts) == len(parts)) == (token in allowed)
+
+
+# The state.
+
+
+def test_bits_are_laid_out_as_engines_have_them():
+    state = NEWEST[PHRASES].new(TASK)
+    state.try_advance(PHRASES.encode(HEADER + START))
+    rows = np.full((3, NEWEST[PHRASES].mask_words + 2), -1, dtype=np.int32)
+    state.fill_bitmask(rows, 1)
+    bits = {
+        word * 32 + bit
+        for word, value in enumerate(rows[1].tolist())
+        for bit in range(32)
+        if value >> bit & 1
+    }
+    assert bits == set(state.allowed_tokens().tolist())
+    assert (rows[[0, 2]] == -1).all()
+    with pytest.raises(ValueError, match="expected rows of at least 128 words, found 127"):
+        state.fill_bitmask(rows[:, :127], 0)
+
+
+def test_going_back_and_forking():
+    state = NEWEST[SYMBOLS].new()
+    tokens = SYMBOLS.encode(HEADER + START)
+    state.try_advance(tokens)
+    twin = state.fork()
+    twin.rollback(3)
+    twin.advance(int(twin.allowed_tokens()[0]))
+    assert state.tokens == tokens
+    state.rollback(len(tokens) - 1)
+    assert state.tokens == tokens[:1]
+    with pytest.raises(ValueError, match="cannot take back 2 tokens of 1"):
+        state.rollback(2)
+    assert state.tokens == tokens[:1]
+    state.reset()
+    assert state.tokens == []
+    assert state.forced() == tokens[:1]
+    assert state.remaining_min() == 2
+    assert not state.is_accepting()
+
+
+def test_the_end():
+    state = NEWEST[SYMBOLS].new()
+    state.try_advance([*SYMBOLS.encode(HEADER), SYMBOLS.eos_id])
+    assert state.is_finished()
+    assert state.is_accepting()
+    assert state.remaining_min() == 0
+    assert state.allowed_tokens().tolist() == [SYMBOLS.eos_id]
+    assert state.completion() == []
+    assert state.forced() == []
+    assert state.validate(SYMBOLS.encode("EnterPostproc")) == 0
+    state.advance(SYMBOLS.eos_id)
+    assert state.is_finished()
+
+
+@pytest.mark.parametrize(
+    ("token", "message"),
+    [
+        (-1, "token -1 (there are {size} tokens) cannot come next at place 9, after 'GetLoops'"),
+        (10**9, "token 1000000000 (there are {size} tokens) cannot come next at place 9"),
+        (1, "token 1 (a special token) cannot come next at place 9"),
+        (13, "token 13 ('\\n') cannot come next at place 9, after 'GetLoops'; allowed_tokens()"),
+    ],
+)
+def test_a_token_that_may_not_come(token, message):
+    state = ScriptMasker(SYMBOLS).new()
+    tokens = SYMBOLS.encode(HEADER + 'GetSBlock | "main" "main" -> b\nGetLoops')
+    state.try_advance(tokens)
+    with pytest.raises(IllegalToken) as caught:
+        state.advance(token)
+    assert str(caught.value).startswith(message.format(size=SYMBOLS.vocab_size))
+    assert (caught.value.token, caught.value.place) == (token, 9)
+    assert state.tokens == tokens
+
+
+def test_warm_tables_change_nothing():
+    masker, body = ScriptMasker(PHRASES), HEADER + START
+    masker.warm([body, "no script", body + "Foo"], TASK)
+    masker.warm([body])
+    assert next_texts(masker, START, TASK) == next_texts(NEWEST[PHRASES], START, TASK)
