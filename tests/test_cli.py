@@ -67,6 +67,7 @@ def test_several_files_into_a_folder(tmp_path, capfd):
         (["encode", "x/a", "y/a", "-o", "."], "two files would be written to a.trace"),
         (["encode", "a", "-j", "0"], "argument -j/--jobs: invalid positive value: '0'"),
         (["show", "a", "--color", "blue"], "invalid choice: 'blue'"),
+        (["check", "a", "--tvm", "1.0"], "argument --tvm: invalid choice: '1.0' (choose from "),
     ],
 )
 def test_a_wrong_command_line(arguments, message, capfd):
@@ -88,7 +89,9 @@ def test_a_file_that_is_not_there(command, capfd):
     assert capfd.readouterr().err == "tracescript: nowhere.json: No such file or directory\n"
 
 
-@pytest.mark.parametrize("command", ["encode", "decode", "show", "check", "stats"])
+@pytest.mark.parametrize(
+    "command", ["encode", "decode", "show", "check", "stats", "tokens", "grammar"]
+)
 def test_every_command_has_help(command, capfd):
     with pytest.raises(SystemExit) as caught:
         main([command, "--help"])
@@ -182,6 +185,19 @@ def test_check_names_the_line_of_the_instruction_in_a_trace_file(tmp_path, capfd
     path.write_text("tracescript 1\n# trace\nEnterPostproc\nGetLoops 7 -> l2\n\n")
     assert main(["check", "-q", str(path)]) == 1
     assert capfd.readouterr().out.startswith(f"{path}:4: error: $[0][1][1][0]: expected a block")
+
+
+@pytest.mark.parametrize(
+    ("release", "expected"),
+    [([], 0), (["--tvm", "0.23"], 1), (["--tvm", "0.24"], 0), (["--tvm", "0.27"], 0)],
+)
+def test_check_against_a_release(release, expected, stdin, capfd):
+    stdin(GOOD)
+    assert main(["check", *release, "-"]) == expected
+    out, error = capfd.readouterr()
+    message = "expected a kind of TVM 0.23, found GetSBlock, which it has had since 0.24"
+    assert out == (f"<stdin>:1: error: $[0][0][0]: {message}\n" if expected else "")
+    assert error == f"<stdin>: 1 traces, {expected} with errors\n"
 
 
 def test_standard_input_into_a_folder(stdin, tmp_path):

@@ -10,6 +10,7 @@ from tracescript.cli.options import Commands, add_files
 from tracescript.errors import TraceScriptError
 from tracescript.files.output import name_of
 from tracescript.files.read import Item, iter_items
+from tracescript.instructions import RELEASES
 from tracescript.model import Trace
 
 __all__ = ["add_commands"]
@@ -24,6 +25,13 @@ def add_commands(commands: Commands) -> None:
         "problem with its file, line and JSON path.",
     )
     add_files(parser, "a JSON log or a .trace file")
+    parser.add_argument(
+        "--tvm",
+        metavar="RELEASE",
+        choices=RELEASES,
+        help="check against this release of TVM alone (default: what any of them has): "
+        + ", ".join(RELEASES),
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="errors only, no notes")
     parser.set_defaults(run=_check)
 
@@ -40,7 +48,7 @@ def _check(options: argparse.Namespace) -> int:
                     faulty += 1
                 elif item.record is not None:
                     traces += 1
-                    faulty += _report(item, item.record.trace, name, options.quiet)
+                    faulty += _report(item, item.record.trace, name, options)
         except TraceScriptError as error:
             # Such a file cannot be read on; the others can.
             print(error)
@@ -53,9 +61,10 @@ def _check(options: argparse.Namespace) -> int:
     return 1 if errors else 0
 
 
-def _report(item: Item, trace: Trace, name: str, quiet: bool) -> int:
+def _report(item: Item, trace: Trace, name: str, options: argparse.Namespace) -> int:
     """Print the problems of a trace; give 1 if any of them is an error, else 0."""
-    problems = [p for p in check(trace) if p.severity == "error" or not quiet]
+    found = check(trace, tvm=options.tvm)
+    problems = [p for p in found if p.severity == "error" or not options.quiet]
     for problem in problems:
         line = item.line
         if item.script is not None and problem.inst is not None:
