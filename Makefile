@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 LOG := tests/corpus/llvm.tuning_record.json
 OUT := build/demo
 
-.PHONY: help demo test lint unit coverage docs fuzz bench clean
+.PHONY: help demo test lint unit coverage docs grammar fuzz bench clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*##/\t/' | expand -t 12
@@ -36,6 +36,10 @@ coverage: $(VENV)/.dev ## the tests, and every branch of the library reached
 
 docs: $(VENV)/.dev ## build the documentation into site/
 	$(BIN)/mkdocs build --strict --quiet
+
+grammar: $(VENV)/.core ## write what is made from the table of kinds: strict grammars and a page
+	$(BIN)/python -m tracescript.strict
+	$(BIN)/python docs/_kinds.py
 
 fuzz: $(VENV)/.dev ## a million random traces, then a long look by Hypothesis
 	$(BIN)/python -m tracescript.testing --traces 1000000

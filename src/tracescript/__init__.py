@@ -4,6 +4,8 @@ from tracescript._grammar import grammar_text
 from tracescript.decode import loads
 from tracescript.encode import dumps
 from tracescript.errors import (
+    IllegalToken,
+    TokenizerError,
     TraceFileError,
     TraceScriptError,
     TraceShapeError,
@@ -32,12 +34,14 @@ __all__ = [
     "NULL",
     "RV",
     "Decision",
+    "IllegalToken",
     "IndexMap",
     "Input",
     "Instruction",
     "JSONNull",
     "Record",
     "Summary",
+    "TokenizerError",
     "Trace",
     "TraceFileError",
     "TraceScriptError",
