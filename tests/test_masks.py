@@ -481,3 +481,38 @@ def test_warm_tables_change_nothing():
     masker.warm([body, "no script", body + "Foo"], TASK)
     masker.warm([body])
     assert next_texts(masker, START, TASK) == next_texts(NEWEST[PHRASES], START, TASK)
+
+
+def test_warm_makes_the_tables(monkeypatch):
+    from tracescript.masks import room
+
+    masker, script = ScriptMasker(PHRASES), HEADER + START
+    masker.warm([script])
+    monkeypatch.setattr(room, "Table", None)
+    state = masker.new()
+    for token in PHRASES.encode(script):
+        assert token in state.allowed_tokens()
+        state.advance(token)
+
+
+def test_what_is_kept_is_bounded(monkeypatch):
+    """Forgetting changes nothing, not even for a sequence that has begun."""
+    from tracescript.masks import room, tables
+
+    small = ScriptMasker(SYMBOLS)
+    tile = START + "SamplePerfectTile l-3 | 2 -1 -> v2 = ["
+    script = HEADER + tile + "4 16]\n" + START
+    for module, name in (
+        (room, "_POSITIONS"),
+        (room, "_TABLES"),
+        (room, "_MASKS"),
+        (tables, "_MASKS"),
+    ):
+        monkeypatch.setattr(module, name, 1)
+    for task in (None, TASK):
+        state, usual = small.new(task), NEWEST[SYMBOLS].new(task)
+        for token in SYMBOLS.encode(script):
+            assert (state.allowed_tokens() == usual.allowed_tokens()).all()
+            state.advance(token)
+            usual.advance(token)
+    assert small.new().allowed_tokens().tolist() == NEWEST[SYMBOLS].new().allowed_tokens().tolist()

@@ -99,9 +99,9 @@ class ScriptMasker:
         for script in scripts:
             state = self.new(task)
             for token in self.tokenizer.encode(script):
+                state.allowed_tokens()
                 if not state.try_advance([token]):
                     break
-            state.allowed_tokens()
 
     @property
     def mask_words(self) -> int:

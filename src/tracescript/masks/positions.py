@@ -123,6 +123,16 @@ class Machine:
             step = position.steps[symbol] = self._step(position, symbol)
             return step
 
+    @property
+    def size(self) -> int:
+        """How many positions are kept."""
+        return len(self._positions)
+
+    def forget(self) -> None:
+        """Keep no position but the first; those that sequences hold stay what they are."""
+        self._positions.clear()
+        self.start.steps.clear()
+
     def candidates(self, position: Position) -> Iterable[int]:
         """Symbols that there may be a step over: all that there are, and some more."""
         goals = [goal for *_, goal in position.threads]

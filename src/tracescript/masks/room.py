@@ -22,6 +22,15 @@ __all__ = ["Room"]
 _TASKS = 256
 """Tasks whose tables are kept."""
 
+_POSITIONS = 200_000
+"""Positions that are kept; texts and long lists can bring any number of them."""
+
+_TABLES = 4_000
+"""Tables that are kept; a few hundred are all that usual scripts need."""
+
+_MASKS = 1_024
+"""Masks of a table, by what a task says, that are kept."""
+
 
 class Room:
     """The tables of one machine, made when they are first needed.
@@ -39,11 +48,20 @@ class Room:
 
     def table(self, position: Position) -> Table:
         """The table of a position."""
+        self._make_room()
         return self._shelf.table(position)
 
     def outcome(self, position: Position, token: int) -> Outcome | None:
         """Where a token leads; None if it cannot stand there."""
+        self._make_room()
         return self._shelf.outcome(position, token)
+
+    def _make_room(self) -> None:
+        """Forget everything if it is too much; all of it can be made again."""
+        if self.machine.size > _POSITIONS or self._shelf.size > _TABLES:
+            self.machine.forget()
+            self.case.cache_clear()
+            self._shelf = self.shelf(None)
 
     def shelf(self, task: TaskInfo | None) -> _Shelf:
         """Tables that have only names of a task's blocks, if one is given."""
@@ -62,6 +80,10 @@ class _Shelf:
         self._tree = tree
         self._tables: dict[Position, Table] = {}
         self._outcomes: dict[Position, dict[int, Outcome | None]] = defaultdict(dict)
+
+    @property
+    def size(self) -> int:
+        return len(self._tables)
 
     def table(self, position: Position) -> Table:
         table = self._tables.get(position)
@@ -225,6 +247,8 @@ class _Verdict:
         if key not in self._masks:
             # Tokens that reach further back are not in the mask anyway.
             counts = [d for d in self._counts if d.block <= len(scope.blocks)]
+            if len(self._masks) >= _MASKS:
+                self._masks.clear()
             self._masks[key] = self._refused(counts, scope)
         return without(mask, self._masks[key])
 

@@ -37,6 +37,9 @@ class Tree:
 _MANY = 64
 """Of so many symbols, those that a position may take are singled out first."""
 
+_MASKS = 1_024
+"""Masks of a table that are kept."""
+
 
 class Table:
     """The tokens that may stand at one position.
@@ -65,13 +68,11 @@ class Table:
         """The tokens that may stand here with so many values in scope. Nobody may write to it."""
         b, l, v = counts  # noqa: E741 (the letters of the references)
         most_b, most_l, most_v = self._most
-        key = (
-            min(most_b, b),
-            min(most_l, l),
-            min(most_v, v),
-        )
+        key = (min(most_b, b), min(most_l, l), min(most_v, v))
         mask = self._masks.get(key)
         if mask is None:
+            if len(self._masks) >= _MASKS:
+                self._masks.clear()
             enough = (self._needed <= np.array(key)).all(axis=1)
             mask = self._masks[key] = bitmask(self._tokens[enough], self._size)
         return mask
