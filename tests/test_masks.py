@@ -262,6 +262,18 @@ def test_extents_follow_from_decisions(tokenizer):
 
 
 @LEVELS
+def test_extents_that_no_loop_has_are_not_known(tokenizer):
+    masker = NEWEST[tokenizer]
+    odd = TaskInfo((BlockInfo("C", (0, -7, 8)),))
+    for split in ("null 0", "-4 null", "0 -1", "null null"):
+        body = START + f"Split l-1 {split} | 1 0 -> l2\nSamplePerfectTile l-3 | 2 -1 -> v2 = ["
+        assert {b"1", b"7"} < next_texts(masker, body.replace("l-3 |", "l-1 |"), odd)
+        for loop in ("l-4", "l-5"):
+            assert {b"1", b"7"} < next_texts(masker, body.replace("l-3 |", f"{loop} |"), odd)
+        assert next_texts(masker, body, odd) == {b"1", b"2", b"4", b"8"}
+
+
+@LEVELS
 def test_loops_are_as_many_as_the_block_has(tokenizer):
     masker = NEWEST[tokenizer]
     found = 'GetSBlock | "{}" "main" -> b\nGetLoops b-1'

@@ -193,6 +193,14 @@ def test_recorded_traces_fit_the_releases_that_can_have_recorded_them(path):
         ]
 
 
+@pytest.mark.parametrize("path", LOGS)
+def test_recorded_traces_fit_the_open_grammar(path):
+    lines = {line: None for trace in traces_of(path) for line in lines_of(dumps(trace))}
+    assert accepts(None, HEADER + "".join(lines)), [
+        line for line in lines if not accepts(None, HEADER + line)
+    ]
+
+
 def lines_of(script):
     return [f"{line}\n" for line in script.removeprefix(HEADER).split("\n")[:-1]]
 
@@ -227,7 +235,7 @@ def mutated_lines(draw):
     return HEADER + body
 
 
-@given(mutated_lines(), st.sampled_from(RELEASES))
+@given(mutated_lines(), st.sampled_from([None, *RELEASES]))
 def test_mutated_scripts_get_one_verdict(text, tvm):
     accepts(tvm, text)
 
@@ -235,6 +243,11 @@ def test_mutated_scripts_get_one_verdict(text, tvm):
 @lru_cache
 def generated(tvm):
     return st.tuples(st.just(tvm), from_lark(lark_parser(tvm)))
+
+
+@given(from_lark(lark_parser()))
+def test_what_the_open_grammar_generates(text):
+    assert accepts(None, text)
 
 
 @given(st.sampled_from(RELEASES).flatmap(generated))

@@ -41,8 +41,9 @@ class Scope(msgspec.Struct, frozen=True):
         return None if name is None else task.loops_of(name)
 
     def extent(self, distance: int) -> int | None:
-        """The extent of the loop at a distance."""
-        return self.loops[-distance]
+        """The extent of the loop at a distance; None if it is not known or none that a loop has."""
+        extent = self.loops[-distance]
+        return extent if extent is not None and extent > 0 else None
 
     def after(self, line: str, kind: Kind, task: TaskInfo) -> Scope:
         """The scope after a whole line."""
@@ -107,9 +108,11 @@ def _split(line: _Line) -> _Values:
 
 
 def _factor(word: str, scope: Scope) -> int | None:
-    if word[:2] == "v-":
-        return scope.exprs[-int(word[2:])]
-    return None if word == "null" else int(word)
+    """The value of a factor; None for one that is not known or cannot be."""
+    if word == "null":
+        return None
+    factor = scope.exprs[-int(word[2:])] if word[:2] == "v-" else int(word)
+    return factor if factor is not None and factor > 0 else None
 
 
 def _fused(line: _Line) -> _Values:
