@@ -397,6 +397,41 @@ def test_every_prefix_can_be_finished(tokenizer, choices, with_task, length):
 
 
 @LEVELS
+@given(st.randoms(use_true_random=False), st.booleans(), st.integers(0, 60))
+def test_a_limit_is_kept(tokenizer, choices, with_task, more):
+    """With as few tokens as there have to be, and with more, random choices end in time."""
+    state = walk(NEWEST[tokenizer], TASK if with_task else None, choices, choices.randrange(30))
+    left = state.remaining_min() + more
+    while not state.is_finished():
+        allowed = state.allowed_tokens(left=left)
+        assert set(allowed.tolist()) <= set(state.allowed_tokens().tolist())
+        state.advance(int(allowed[choices.randrange(len(allowed))]))
+        left -= 1
+    assert left >= 0
+
+
+@LEVELS
+@given(st.randoms(use_true_random=False), st.integers(0, 20))
+def test_a_limit_refuses_nothing_else(tokenizer, choices, more):
+    state = walk(NEWEST[tokenizer], TASK, choices, choices.randrange(30))
+    left = state.remaining_min() + more
+    expected = [
+        token
+        for token in state.allowed_tokens().tolist()
+        if token == tokenizer.eos_id or remaining_after(state, token) < left
+    ]
+    assert state.allowed_tokens(left=left).tolist() == expected
+    assert (state.allowed_tokens(left=10**6) == state.allowed_tokens()).all()
+    assert (state.allowed_tokens(left=0) == state.allowed_tokens(left=left - more)).all()
+
+
+def remaining_after(state, token):
+    ahead = state.fork()
+    ahead.advance(token)
+    return ahead.remaining_min()
+
+
+@LEVELS
 @given(st.randoms(use_true_random=False))
 def test_the_mask_is_what_advance_takes(tokenizer, choices):
     state = walk(NEWEST[tokenizer], TASK, choices, choices.randrange(60))

@@ -18,9 +18,6 @@ __all__ = ["Rows"]
 _KEPT = 4
 """How many states a row are remembered: a step needs those of the step before."""
 
-_REACH = 128
-"""No token makes the rest of a script that much longer; the worst opens a tile of 64 factors."""
-
 
 class Rows:
     """The masks of rows of tokens.
@@ -75,36 +72,30 @@ class Rows:
             raise ValueError(f"scores: expected {self._size} tokens or more, found {vocab_size}")
         width = max(self._words, -(-vocab_size // 32))
         words = np.zeros((len(rows), width), dtype=np.int32)
-        choices: dict[int, list[int]] = {}
+        ended: list[int] = []
         for number, row in enumerate(rows):
             prefixes = self._prefixes[number * len(self._prefixes) // len(rows)]
-            state, choice = self._choice(row, prefixes)
-            if choice is None:
-                state.fill_bitmask(words, number)
+            state, left = self._state(row, prefixes)
+            if state is None:
+                ended.append(number)
             else:
-                choices[number] = choice
+                state.fill_bitmask(words, number, left=left)
         data = words.view(np.uint8)  # pyright: ignore[reportUnknownMemberType] - numpy's own types
         flags = np.unpackbits(data, axis=1, count=vocab_size, bitorder="little") != 0
-        for number, choice in choices.items():
-            flags[number, choice] = True
+        flags[np.array(ended, dtype=np.intp)[:, None], [self._eos, self._pad]] = True
         for prefixes in self._prefixes:
             prefixes.keep(_KEPT * len(rows))
         return flags
 
-    def _choice(
+    def _state(
         self, row: Sequence[int], prefixes: _Prefixes
-    ) -> tuple[MaskState, list[int] | None]:
-        """The state of a row, and the tokens that may come next if they are not simply its mask."""
+    ) -> tuple[MaskState | None, int | None]:
+        """The state of a row, None if it has ended, and how many tokens are left to it."""
         tokens = tuple(row)
         if self._eos in tokens:
-            tokens = tokens[: tokens.index(self._eos) + 1]
+            return None, None
         state = prefixes.after(tokens)
-        if state is None or state.is_finished():
-            return prefixes.start, [self._eos, self._pad]
-        left = None if self._budget is None else self._budget - len(tokens)
-        if left is None or left > state.remaining_min() + _REACH:
-            return state, None
-        return state, _within(state, left)
+        return state, None if self._budget is None else self._budget - len(tokens)
 
 
 class _Prefixes:
@@ -132,15 +123,3 @@ class _Prefixes:
         """Forget the states that were asked for longest ago; they can be computed again."""
         while len(self._known) > most:
             self._known.popitem(last=False)
-
-
-def _within(state: MaskState, left: int) -> list[int]:
-    """The tokens after which the script can be finished with the tokens that are left."""
-    tokens: list[int] = []
-    ahead = state.fork()
-    for token in state.allowed_tokens().tolist():
-        ahead.advance(token)
-        if ahead.remaining_min() < left:
-            tokens.append(token)
-        ahead.rollback()
-    return tokens or state.completion()[:1]

@@ -13,7 +13,7 @@ from tracescript.masks.lexemes import Lexeme
 from tracescript.masks.positions import Machine, Position, Step
 from tracescript.masks.task import TaskInfo
 
-__all__ = ["Counts", "Demand", "Outcome", "Trail", "Walker"]
+__all__ = ["Counts", "Demand", "LineEnd", "Outcome", "Trail", "Walker"]
 
 Counts: TypeAlias = "tuple[int, int, int]"
 """How many blocks, loops and expressions."""
@@ -36,19 +36,31 @@ class Demand(NamedTuple):
     loops: int | str | None = None
 
 
+class LineEnd(NamedTuple):
+    """A way to the end of the line after a token.
+
+    Attributes:
+        needed: what has to be in scope before the token.
+        symbols: how many symbols there are to come.
+    """
+
+    needed: Counts
+    symbols: int
+
+
 class Outcome(NamedTuple):
     """Where a token leads.
 
     Attributes:
         position: the place after it.
         defined: how many blocks, loops and expressions it defines.
-        needed: what has to be in scope before it; one of these is enough.
+        ways: how the line can be finished; one of them has to be open.
         demands: what it takes for granted.
     """
 
     position: Position
     defined: Counts
-    needed: tuple[Counts, ...]
+    ways: tuple[LineEnd, ...]
     demands: tuple[Demand, ...]
 
 
@@ -117,8 +129,8 @@ class Walker:
         demands = trail.demands
         if self.machine.rules.tracked:
             demands += _unfinished(position, trail)
-        needed = {_needed(trail, need) for need in position.needs}
-        return Outcome(position, trail.defined, tuple(needed), demands)
+        ways = tuple([LineEnd(_needed(trail, need), need.symbols) for need in position.needs])
+        return Outcome(position, trail.defined, ways, demands)
 
     def _follow(self, position: Position, step: Step, trail: Trail) -> Trail:
         for line, word in step.words:

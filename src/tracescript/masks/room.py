@@ -22,10 +22,10 @@ __all__ = ["Room"]
 _TASKS = 256
 """Tasks whose tables are kept."""
 
-_POSITIONS = 200_000
+_POSITIONS = 100_000
 """Positions that are kept; texts and long lists can bring any number of them."""
 
-_TABLES = 4_000
+_TABLES = 1_000
 """Tables that are kept; a few hundred are all that usual scripts need."""
 
 _MASKS = 1_024

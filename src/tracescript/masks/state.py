@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tracescript.encode import HEADER
 from tracescript.errors import IllegalToken
-from tracescript.masks.bitmask import Bitmask, tokens_in
+from tracescript.masks.bitmask import Bitmask, bitmask, tokens_in
 from tracescript.masks.outcomes import Counts
 from tracescript.masks.positions import Position
 from tracescript.masks.room import Case, Room
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from tracescript.masks.masker import ScriptMasker
 
 __all__ = ["MaskState"]
+
+_FAR = 4096
+"""More symbols than a task can add to a line, beside a name: factors are spelled out."""
+
+_NEARER = 2
+"""How many symbols less a line can take with a task than without: loops that are not there."""
 
 _UNBOUNDED = 1 << 30
 """More values than any script has: what counts as in scope when scope is not enforced."""
@@ -74,7 +80,9 @@ class MaskState:
 
     # What may come next.
 
-    def fill_bitmask(self, out: NDArray[np.int32], row: int = 0) -> None:
+    def fill_bitmask(
+        self, out: NDArray[np.int32], row: int = 0, *, left: int | None = None
+    ) -> None:
         """Write the mask of the next token into a row of an array.
 
         Args:
@@ -82,11 +90,14 @@ class MaskState:
                 xgrammar: bit `i % 32` of word `i // 32` is token i. A longer row, for a padded
                 vocabulary, is filled up with zeros.
             row: the row.
+            left: if given, how many tokens the script may still take, `<eos>` included; only
+                tokens come that leave a way to finish with them. Where they are fewer than
+                `remaining_min()`, that many count as left.
 
         Raises:
             ValueError: the row is too short for the vocabulary.
         """
-        mask = self._mask()
+        mask = self._mask(left)
         line = out[row]
         if len(line) < len(mask):
             raise ValueError(f"expected rows of at least {len(mask)} words, found {len(line)}")
@@ -94,9 +105,13 @@ class MaskState:
         if len(line) > len(mask):
             line[len(mask) :] = 0
 
-    def allowed_tokens(self) -> NDArray[np.int32]:
-        """The ids that may come next, in ascending order; after the end only `<eos>`."""
-        return tokens_in(self._mask())
+    def allowed_tokens(self, *, left: int | None = None) -> NDArray[np.int32]:
+        """The ids that may come next, in ascending order; after the end only `<eos>`.
+
+        Args:
+            left: as in `fill_bitmask`.
+        """
+        return tokens_in(self._mask(left))
 
     def forced(self) -> list[int]:
         """The tokens that must come next, up to the next choice or the end."""
@@ -214,16 +229,42 @@ class MaskState:
     def _table(self, position: Position) -> Table:
         return (self._case or self._room).table(position)
 
-    def _mask(self) -> Bitmask:
+    def _mask(self, left: int | None) -> Bitmask:
         node = self._node
         position = node.position
         if position is None:
             return self._masker.final
         table = self._table(position)
-        mask = table.mask(node.counts)
-        if self._case is not None and table.demands:
-            mask = self._case.restrict(table, mask, self._scope_here(node))
+        far = _FAR if self._case is None else _FAR + self._case.task.longest_name
+        if left is None or left > table.longest + far:
+            mask = self._possible(table.mask(node.counts), table)
+        else:
+            mask = self._within(left, table)
         return mask | self._masker.final if position.begins_line else mask
+
+    def _possible(self, mask: Bitmask, table: Table) -> Bitmask:
+        """A mask without what a task refuses."""
+        if self._case is None or not table.demands:
+            return mask
+        return self._case.restrict(table, mask, self._scope_here(self._node))
+
+    def _within(self, left: int, table: Table) -> Bitmask:
+        """The tokens after which the script can be finished with those that are left."""
+        left = max(left, self.remaining_min())
+        # One token comes now, and `<eos>` at the end.
+        symbols = left - 2
+        if self._case is None:
+            return table.mask_within(self._node.counts, symbols)
+        near = table.mask_within(self._node.counts, symbols + _NEARER)
+        tokens = tokens_in(self._possible(near, table)).tolist()
+        kept = [token for token in tokens if self._leaves(token) < left]
+        return bitmask(kept, self._masker.tokenizer.vocab_size)
+
+    def _leaves(self, token: int) -> int:
+        """How many tokens suffice after this one."""
+        ahead = self.fork()
+        ahead.advance(token)
+        return ahead.remaining_min()
 
     def _after(self, node: _Node, token: int) -> _Node | None:
         position = node.position
@@ -236,7 +277,7 @@ class MaskState:
         if outcome is None:
             return None
         b, l, v = node.counts  # noqa: E741 (the letters of the references)
-        for need_b, need_l, need_v in outcome.needed:
+        for (need_b, need_l, need_v), _ in outcome.ways:
             if need_b <= b and need_l <= l and need_v <= v:
                 break
         else:
@@ -257,8 +298,7 @@ class MaskState:
         outcomes = self._table(position).outcomes
         promising = sorted(outcomes, key=lambda token: outcomes[token].position.needs[0].symbols)
         for token in promising:
-            ahead = self.fork()
-            if ahead.try_advance([token]) and ahead.remaining_min() < left:
+            if self.validate([token]) and self._leaves(token) < left:
                 return token
         raise AssertionError(f"no way on from {self.tokens}")
 

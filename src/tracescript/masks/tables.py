@@ -46,6 +46,7 @@ class Table:
 
     Attributes:
         outcomes: where each token leads.
+        longest: how many symbols it takes at most to finish the line after a token.
         demands: the tokens that take something for granted about a task, by what that is.
     """
 
@@ -54,10 +55,12 @@ class Table:
         self._size = size
         self._walker = walker
         self._walk(position, tree)
-        pairs = [(token, n) for token, outcome in self.outcomes.items() for n in outcome.needed]
-        self._tokens = np.array([token for token, _ in pairs], dtype=np.intp)
-        self._needed = np.array([needed for _, needed in pairs] or [(0, 0, 0)])
-        self._most = [max(column) for column in zip(*(n for _, n in pairs), strict=True)]
+        ways = [(token, way) for token, outcome in self.outcomes.items() for way in outcome.ways]
+        self._tokens = np.array([token for token, _ in ways], dtype=np.intp)
+        self._needed = np.array([way.needed for _, way in ways])
+        self._symbols = np.array([way.symbols for _, way in ways])
+        self._most = [max(column) for column in zip(*(way.needed for _, way in ways), strict=True)]
+        self.longest = int(self._symbols.max())
         self._masks: dict[Counts, Bitmask] = {}
         self.demands: dict[Demand, Bitmask] = {}
         for demand in {d for outcome in self.outcomes.values() for d in outcome.demands}:
@@ -76,6 +79,11 @@ class Table:
             enough = (self._needed <= np.array(key)).all(axis=1)
             mask = self._masks[key] = bitmask(self._tokens[enough], self._size)
         return mask
+
+    def mask_within(self, counts: Counts, symbols: int) -> Bitmask:
+        """Those of them after which so many symbols are enough to finish the line."""
+        enough = (self._needed <= np.array(counts)).all(axis=1) & (self._symbols <= symbols)
+        return bitmask(self._tokens[enough], self._size)
 
     def _walk(self, start: Position, tree: Tree) -> None:
         # A phrase can have more symbols than Python lets calls be nested.

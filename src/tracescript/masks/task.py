@@ -66,6 +66,11 @@ class TaskInfo(msgspec.Struct, frozen=True):
         return min(len(name) - len(raw) for name in names if name.startswith(raw))
 
     @property
+    def longest_name(self) -> int:
+        """How many bytes the longest name of a block is written with."""
+        return max(map(len, map(_raw, self._names)))
+
+    @property
     def most_loops(self) -> int:
         """The greatest number of loops of a block."""
         return max((len(block.loops) for block in self.blocks), default=0)
