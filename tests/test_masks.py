@@ -542,20 +542,18 @@ def test_warm_makes_the_tables(monkeypatch):
         state.advance(token)
 
 
-def test_what_is_kept_is_bounded(monkeypatch):
+@pytest.mark.parametrize(
+    "bounds",
+    [("room._POSITIONS",), ("room._TABLES",), ("room._MASKS", "tables._MASKS")],
+    ids=["positions", "tables", "masks"],
+)
+def test_what_is_kept_is_bounded(monkeypatch, bounds):
     """Forgetting changes nothing, not even for a sequence that has begun."""
-    from tracescript.masks import room, tables
-
     small = ScriptMasker(SYMBOLS)
     tile = START + "SamplePerfectTile l-3 | 2 -1 -> v2 = ["
-    script = HEADER + tile + "4 16]\n" + START
-    for module, name in (
-        (room, "_POSITIONS"),
-        (room, "_TABLES"),
-        (room, "_MASKS"),
-        (tables, "_MASKS"),
-    ):
-        monkeypatch.setattr(module, name, 1)
+    script = HEADER + tile + "4 16]\n" + START + "Fuse l-2 l-1 | 1 -> l\n" + START
+    for name in bounds:
+        monkeypatch.setattr(f"tracescript.masks.{name}", 1)
     for task in (None, TASK):
         state, usual = small.new(task), NEWEST[SYMBOLS].new(task)
         for token in SYMBOLS.encode(script):
