@@ -150,6 +150,7 @@ BAD = [
     ("counts", "SampleCategorical | [1 2] [0.5", "]"),
     ("counts", "SampleCategorical | [1] [1.0", " 1.0"),
     ("counts", "SampleCategorical | [", "]"),
+    ("counts", "SampleCategorical | [" + " ".join(["1"] * 64), " 1"),
     ("domains", "SampleCategorical | [1 2] [0.5 0.5] -> v =", " 2"),
     ("domains", "SampleCategorical | [1 2] [0.5 0.5] -> v =", " -1"),
     ("domains", START + "SampleComputeLocation b-1 -> l =", " -3"),

@@ -400,6 +400,15 @@ def test_training_that_ends_early_leaves_no_file(error, tmp_path, capfd, monkeyp
     )
 
 
+def test_training_on_a_file_without_traces(tmp_path, capfd):
+    output, readme = tmp_path / "own.json", tmp_path / "README.md"
+    readme.write_text("no log\n")
+    assert main(["tokens", "train", "-q", str(readme), "-o", str(output)]) == 1
+    expected = f"tracescript: {readme}: expected a trace to learn from, found none\n"
+    assert capfd.readouterr().err == expected
+    assert not output.exists()
+
+
 def test_training_checks_its_output_first(tmp_path, capfd):
     output = tmp_path / "missing" / "own.json"
     assert main(["tokens", "train", str(LOG), "-o", str(output)]) == 1

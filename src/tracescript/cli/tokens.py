@@ -11,6 +11,7 @@ from typing import Any
 
 from tracescript.cli.options import Commands, add_files, positive
 from tracescript.encode import dumps
+from tracescript.errors import TokenizerError
 from tracescript.files.output import name_of, writing
 from tracescript.files.read import iter_items
 from tracescript.model import Trace
@@ -106,6 +107,7 @@ def _train(options: argparse.Namespace) -> int:
 
 
 def _scripts(files: list[str], tell: Callable[[str], object]) -> Iterator[str]:
+    total = 0
     for file in files:
         number = 0
         skipped = _Skipped(file)
@@ -113,6 +115,10 @@ def _scripts(files: list[str], tell: Callable[[str], object]) -> Iterator[str]:
             yield dumps(trace)
             number += 1
         tell(f"{name_of(file)}: {number} traces, {skipped.number} other lines")
+        total += number
+    if not total:
+        place = ", ".join(map(name_of, files))
+        raise TokenizerError(place, "a trace to learn from", "none")
 
 
 class _Skipped:

@@ -30,6 +30,9 @@ __all__ = ["Arrow", "End", "Header", "Start"]
 _MOST_FACTORS = 64
 """More than any tile has; the bound keeps a decision finite."""
 
+_MOST_CANDIDATES = 64
+"""More than a choice has."""
+
 _MOST_OUTPUTS = 999
 """More than `GetLoops` gives; the bound keeps a script below `MAX_OUTPUTS` for 1,000 lines."""
 
@@ -226,9 +229,9 @@ class Attrs(Goal, frozen=True):
         items = _form(self.line, rules).attrs[self.position].slot.items
         assert items is not None
         if self.position == 0:
-            return Items(self.line, items, False, at_least=1, counted=True)
+            return Items(self.line, items, False, least=1, most=_MOST_CANDIDATES, counted=True)
         length = self.line.numbers[0]
-        return Items(self.line, items, False, at_least=length, at_most=length, counted=True)
+        return Items(self.line, items, False, least=length, most=length)
 
     def _is_name(self, kind: Kind) -> bool:
         return kind.loops == "finds" and self.position == 0

@@ -160,23 +160,23 @@ class Items(Goal, frozen=True):
         slot: what an item may be.
         is_input: whether the list is an input.
         count: how many items there are; stays at 1 where that does not matter.
-        at_least: how many there have to be.
-        at_most: how many there may be, None for any number.
-        counted: whether the number of items matters.
+        least: how many more there have to be at least.
+        most: how many more there may be, None for any number.
+        counted: whether the number of items matters to what follows the list.
     """
 
     slot: Slot
     is_input: bool
     count: int = 0
-    at_least: int = 0
-    at_most: int | None = None
+    least: int = 0
+    most: int | None = None
     counted: bool = False
 
     def read(self, word: Lexeme, below: Thread, rules: Rules) -> list[Thread]:
         """Read the end of the list, or the first word of an item."""
-        if word.is_mark("]") and self.count >= self.at_least:
-            return push(below[-1].took(self.count, rules), below[:-1], rules)
-        if not self._has_room():
+        if word.is_mark("]"):
+            return [] if self.least else push(below[-1].took(self.count, rules), below[:-1], rules)
+        if self.most == 0:
             return []
         return read_value(
             word, self.slot, self, below, rules, is_input=self.is_input, spaced=self.count > 0
@@ -184,29 +184,31 @@ class Items(Goal, frozen=True):
 
     def wants(self, rules: Rules) -> list[Want]:
         """What an item can be."""
-        if not self._has_room():
+        if self.most == 0:
             return []
         return value_wants(self.slot, spaced=self.count > 0, is_input=self.is_input)
 
     def took(self, value: Any, rules: Rules) -> Goal:
         """The list with one item more."""
-        length = self.count + 1 if self.counted else 1
         return Items(
-            self.line, self.slot, self.is_input, length, self.at_least, self.at_most, self.counted
+            self.line,
+            self.slot,
+            self.is_input,
+            self.count + 1 if self.counted else 1,
+            max(0, self.least - 1),
+            None if self.most is None else self.most - 1,
+            self.counted,
         )
 
     def ways(self, rules: Rules) -> list[Way]:
         """As many items as have to be, and the bracket."""
-        need, length = Need(1), max(self.count, self.at_least)
-        for position in range(self.count, length):
+        need = Need(1)
+        for position in range(self.count, self.count + self.least):
             (item, _), *_others = value_ways(
                 self.slot, rules, spaced=position > 0, is_input=self.is_input
             )
             need = need.plus(item)
-        return [(need, length)]
-
-    def _has_room(self) -> bool:
-        return self.at_most is None or self.count < self.at_most
+        return [(need, self.count + self.least)]
 
 
 class Dict(Goal, frozen=True):
