@@ -41,8 +41,9 @@ grammar: $(VENV)/.core ## write what is made from the table of kinds: strict gra
 	$(BIN)/python -m tracescript.strict
 	$(BIN)/python docs/_kinds.py
 
-fuzz: $(VENV)/.dev ## a million random traces, then a long look by Hypothesis
+fuzz: $(VENV)/.dev ## a million random traces, a million steps under masks, then a long look by Hypothesis
 	$(BIN)/python -m tracescript.testing --traces 1000000
+	$(BIN)/python tests/fuzz_masks.py --steps 1000000
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n auto tests/test_laws.py
 
 bench: $(VENV)/.dev ## measure, and write docs/benchmarks.md

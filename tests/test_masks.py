@@ -386,14 +386,18 @@ def walk(masker, task, choices, length):
 def test_every_prefix_can_be_finished(tokenizer, choices, with_task, length):
     """And what comes of it can be read, and has no error."""
     masker = NEWEST[tokenizer]
-    state = walk(masker, TASK if with_task else None, choices, length)
+    finish(walk(masker, TASK if with_task else None, choices, length), tokenizer)
+
+
+def finish(state, tokenizer):
+    """Go the shortest way to the end, and look at what has come of it."""
     left, before = state.remaining_min(), len(state.tokens)
     completion = state.completion()
     assert len(completion) <= left
     assert state.try_advance(completion) == len(completion)
     assert state.is_finished()
     assert len(state.tokens) == before + len(completion)
-    text = masker.tokenizer.decode(state.tokens)
+    text = tokenizer.decode(state.tokens)
     assert not [p for p in check(loads(text), tvm="0.27") if p.severity == "error"]
 
 

@@ -28,7 +28,7 @@ class Brackets(Goal, frozen=True):
 
     def ways(self, rules: Rules) -> list[Way]:
         """The bracket, the factors, and the rest of the line."""
-        return [(Need(1).plus(need), None) for need, _ in self.factors(rules).ways(rules)]
+        return [(Need(1).plus(need), None) for need, _ in rules.ways(self.factors(rules))]
 
     def factors(self, rules: Rules) -> Factors:
         """What follows the bracket."""
@@ -82,7 +82,7 @@ class Factors(Goal, frozen=True):
             factor = goal._least(rules)
             symbols += rules.cost(f" {factor}" if goal.position else str(factor))
             goal = goal._with(factor, rules)
-        (rest, _), *_others = self.after.ways(rules)
+        (rest, _), *_others = rules.ways(self.after)
         return [(Need(symbols).plus(rest), None)]
 
     def count(self, rules: Rules) -> int:

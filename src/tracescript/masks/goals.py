@@ -46,7 +46,7 @@ Way: TypeAlias = "tuple[Need, Any]"
 """A way to finish a goal: what it takes, and the value that is read on it."""
 
 
-class Rules(NamedTuple):
+class Rules:
     """What is enforced on a line, and the words that are symbols.
 
     Attributes:
@@ -57,15 +57,39 @@ class Rules(NamedTuple):
         symbols: the texts of all symbols; other words are spelled in bytes.
     """
 
-    kinds: Mapping[str, Kind]
-    counts: bool
-    domains: bool
-    tracked: bool
-    symbols: frozenset[str]
+    def __init__(
+        self,
+        kinds: Mapping[str, Kind],
+        symbols: frozenset[str],
+        *,
+        counts: bool,
+        domains: bool,
+        tracked: bool,
+    ) -> None:
+        self.kinds = kinds
+        self.symbols = symbols
+        self.counts = counts
+        self.domains = domains
+        self.tracked = tracked
+        self._ways: dict[Goal, list[Way]] = {}
 
     def cost(self, text: str) -> int:
         """How many symbols a word takes."""
         return 1 if text in self.symbols else len(text.encode())
+
+    def ways(self, goal: Goal) -> list[Way]:
+        """`goal.ways`, remembered: many positions have the same goals below."""
+        ways = self._ways.get(goal)
+        if ways is None:
+            ways = goal.ways(self)
+            if len(self._ways) >= _GOALS:
+                self._ways.clear()
+            self._ways[goal] = ways
+        return ways
+
+
+_GOALS = 50_000
+"""Goals whose ways are remembered."""
 
 
 class Line(msgspec.Struct, frozen=True):

@@ -123,7 +123,7 @@ def _then(ways: list[Way], taker: Goal, rules: Rules) -> list[Way]:
         (need.plus(rest), None)
         for need, value in ways
         for goal in _shortest(taker.took(value, rules), rules)
-        for rest, _ in goal.ways(rules)
+        for rest, _ in rules.ways(goal)
     )
 
 
@@ -147,7 +147,7 @@ class _Mark(Goal, frozen=True):
     def ways(self, rules: Rules) -> list[Way]:
         """The mark, and the rest of the line."""
         goals = self._mark()[1].closed(rules)
-        return best((Need(1).plus(need), None) for goal in goals for need, _ in goal.ways(rules))
+        return best((Need(1).plus(need), None) for goal in goals for need, _ in rules.ways(goal))
 
 
 class Bar(_Mark, frozen=True):
@@ -200,7 +200,7 @@ class Attrs(Goal, frozen=True):
         slot = _form(self.line, rules).attrs[self.position].slot
         inside = self._inside(Lexeme("open", True, "["), rules)
         if inside is not None:
-            (rest, length), *_others = inside.ways(rules)
+            (rest, length), *_others = rules.ways(inside)
             return _then([(Need(1).plus(rest), length)], self, rules)
         integers = self._integers(rules)
         ways = value_ways(slot, rules, spaced=True, is_input=False, integers=integers)
@@ -302,7 +302,7 @@ class Run(Goal, frozen=True):
         need = Need(rules.cost(text))
         line = msgspec.structs.replace(self.line, block=0)
         goals = After(line, self.unknown).closed(rules)
-        return best((need.plus(rest), None) for goal in goals for rest, _ in goal.ways(rules))
+        return best((need.plus(rest), None) for goal in goals for rest, _ in rules.ways(goal))
 
     def _read_run(self, word: Lexeme, below: Thread, rules: Rules) -> list[Thread]:
         kind, count = rules.kinds[self.line.kind], self._count(rules)

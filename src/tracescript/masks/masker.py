@@ -114,7 +114,13 @@ class ScriptMasker:
             words = (data.decode() for data in self._symbols if data.isascii())
             symbols = frozenset(text for text in words if lexeme(text) is not None)
             given = self.constraints
-            rules = Rules(self._kinds, given.counts, given.domains, tracked, symbols)
+            rules = Rules(
+                self._kinds,
+                symbols,
+                counts=given.counts,
+                domains=given.domains,
+                tracked=tracked,
+            )
             machine = Machine(self._symbols, rules)
             room = Room(machine, self.tokenizer, self._tree)
             self._rooms[tracked] = room

@@ -252,10 +252,10 @@ class Machine:
         """What it takes to finish all goals of a thread."""
         *below, goal = thread
         if not below:
-            return [need for need, _ in goal.ways(self.rules)]
+            return [need for need, _ in self.rules.ways(goal)]
         return [
             need.plus(rest)
-            for need, value in goal.ways(self.rules)
+            for need, value in self.rules.ways(goal)
             for rest in self._finish_below(tuple(below), value)
         ]
 

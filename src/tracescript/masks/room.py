@@ -185,8 +185,8 @@ class Case:
             ways[0][0].symbols - others[0][0].symbols
             for goal in goals
             if isinstance(goal, Brackets)
-            for ways in [goal.factors(rules).of(extent, rules).ways(rules)]
-            for others in [goal.factors(rules).ways(rules)]
+            for ways in [rules.ways(goal.factors(rules).of(extent, rules))]
+            for others in [rules.ways(goal.factors(rules))]
         )
 
     def _more_for_loops(self, position: Position, goals: list[Goal], known: int | None) -> int:

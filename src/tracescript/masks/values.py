@@ -203,11 +203,14 @@ class Items(Goal, frozen=True):
     def ways(self, rules: Rules) -> list[Way]:
         """As many items as have to be, and the bracket."""
         need = Need(1)
-        for position in range(self.count, self.count + self.least):
-            (item, _), *_others = value_ways(
-                self.slot, rules, spaced=position > 0, is_input=self.is_input
-            )
-            need = need.plus(item)
+        for item in range(self.least):
+            # All but the first are alike.
+            spaced = self.count + item > 0
+            (one, _), *_others = value_ways(self.slot, rules, spaced=spaced, is_input=self.is_input)
+            if spaced:
+                need = need.plus(one._replace(symbols=one.symbols * (self.least - item)))
+                break
+            need = need.plus(one)
         return [(need, self.count + self.least)]
 
 
@@ -244,7 +247,7 @@ class _Colon(Goal, frozen=True):
         return [(*below, _Entry(self.line))] if word.is_mark(": ") else []
 
     def ways(self, rules: Rules) -> list[Way]:
-        (need, _), *_others = _Entry(self.line).ways(rules)
+        (need, _), *_others = rules.ways(_Entry(self.line))
         return [(Need(1).plus(need), 0)]
 
 
@@ -311,7 +314,7 @@ class Text(Goal, frozen=True):
         more = next(n for n in count() if unquote(f'"{text}{"a" * n}"') not in self.taken)
         need = Need(len(rest) + more)
         if self.rule == "key":
-            (colon, _), *_others = _Colon(self.line).ways(rules)
+            (colon, _), *_others = rules.ways(_Colon(self.line))
             need = need.plus(colon)
         return [(need, "")]
 
@@ -335,4 +338,4 @@ class Exactly(Goal, frozen=True):
         """The rest byte by byte, and what follows."""
         need = Need(len(self.rest))
         goals = self.after.closed(rules)
-        return best((need.plus(other), value) for g in goals for other, value in g.ways(rules))
+        return best((need.plus(other), value) for g in goals for other, value in rules.ways(g))
