@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["MaskState"]
 
 _FAR = 4096
-"""More symbols than a task can add to a line, beside a name: factors are spelled out."""
+"""More symbols than the factors of a tile are spelled with."""
 
 _NEARER = 2
 """How many symbols less a line can take with a task than without: loops that are not there."""
@@ -235,12 +235,15 @@ class MaskState:
         if position is None:
             return self._masker.final
         table = self._table(position)
-        far = _FAR if self._case is None else _FAR + self._case.task.longest_name
-        if left is None or left > table.longest + far:
+        if left is None or left > table.longest + self._far():
             mask = self._possible(table.mask(node.counts), table)
         else:
             mask = self._within(left, table)
         return mask | self._masker.final if position.begins_line else mask
+
+    def _far(self) -> int:
+        """More symbols than a task can add to a line."""
+        return _FAR if self._case is None else _FAR + self._case.task.longest_name
 
     def _possible(self, mask: Bitmask, table: Table) -> Bitmask:
         """A mask without what a task refuses."""

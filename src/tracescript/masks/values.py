@@ -203,14 +203,13 @@ class Items(Goal, frozen=True):
     def ways(self, rules: Rules) -> list[Way]:
         """As many items as have to be, and the bracket."""
         need = Need(1)
-        for item in range(self.least):
-            # All but the first are alike.
-            spaced = self.count + item > 0
-            (one, _), *_others = value_ways(self.slot, rules, spaced=spaced, is_input=self.is_input)
-            if spaced:
-                need = need.plus(one._replace(symbols=one.symbols * (self.least - item)))
-                break
-            need = need.plus(one)
+        bare = min(self.least, 1) if self.count == 0 else 0
+        for spaced, number in ((False, bare), (True, self.least - bare)):
+            if number:
+                (one, _), *_others = value_ways(
+                    self.slot, rules, spaced=spaced, is_input=self.is_input
+                )
+                need = need.plus(one._replace(symbols=one.symbols * number))
         return [(need, self.count + self.least)]
 
 
