@@ -266,12 +266,20 @@ def test_extents_follow_from_decisions(tokenizer):
 def test_extents_that_no_loop_has_are_not_known(tokenizer):
     masker = NEWEST[tokenizer]
     odd = TaskInfo((BlockInfo("C", (0, -7, 8)),))
-    for split in ("null 0", "-4 null", "0 -1", "null null"):
+    huge = str(10**20 + 39)
+    for split in ("null 0", "-4 null", "0 -1", "null null", f"{huge} {huge}"):
         body = START + f"Split l-1 {split} | 1 0 -> l2\nSamplePerfectTile l-3 | 2 -1 -> v2 = ["
         assert {b"1", b"7"} < next_texts(masker, body.replace("l-3 |", "l-1 |"), odd)
         for loop in ("l-4", "l-5"):
             assert {b"1", b"7"} < next_texts(masker, body.replace("l-3 |", f"{loop} |"), odd)
         assert next_texts(masker, body, odd) == {b"1", b"2", b"4", b"8"}
+    big = TaskInfo((BlockInfo("C", (2**62 - 57, 2**31 - 1, 2**31 - 1)),))
+    tile = "SamplePerfectTile l-{} | 2 -1 -> v2 = ["
+    # The greatest is a prime; of two of them fused nothing is known.
+    assert next_texts(masker, START + tile.format(1), big) == {b"1", b"2"}
+    fused = START + "Fuse l-2 l-1 | 1 -> l\n"
+    assert {b"3", b"7"} < next_texts(masker, fused + tile.format(1), big)
+    assert {b"3", b"7"} < next_texts(masker, START + tile.format(3), big)
 
 
 @LEVELS

@@ -158,6 +158,6 @@ _MINUS_ONE = IntDomain(values=frozenset({-1}))
 
 @lru_cache(maxsize=4096)
 def _divisors(number: int) -> frozenset[int]:
-    """All divisors; extents are at most a few billions, so trial division will do."""
+    """All divisors; extents have at most 31 bits, so trial division will do."""
     small = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
     return frozenset(small + [number // d for d in small])

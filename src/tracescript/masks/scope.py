@@ -42,8 +42,7 @@ class Scope(msgspec.Struct, frozen=True):
 
     def extent(self, distance: int) -> int | None:
         """The extent of the loop at a distance; None if it is not known or none that a loop has."""
-        extent = self.loops[-distance]
-        return extent if extent is not None and extent > 0 else None
+        return _usual(self.loops[-distance])
 
     def after(self, line: str, kind: Kind, task: TaskInfo) -> Scope:
         """The scope after a whole line."""
@@ -111,14 +110,18 @@ def _factor(word: str, scope: Scope) -> int | None:
     """The value of a factor; None for one that is not known or cannot be."""
     if word == "null":
         return None
-    factor = scope.exprs[-int(word[2:])] if word[:2] == "v-" else int(word)
-    return factor if factor is not None and factor > 0 else None
+    return _usual(scope.exprs[-int(word[2:])] if word[:2] == "v-" else int(word))
+
+
+def _usual(number: int | None) -> int | None:
+    """A number that a loop can run to; any other one is as good as unknown."""
+    return number if number is not None and 0 < number <= _GREATEST else None
 
 
 def _fused(line: _Line) -> _Values:
     extents = [line.scope.extent(int(word[2:])) for word in _inputs(line)]
     known = [extent for extent in extents if extent is not None]
-    return (math.prod(known) if len(known) == len(extents) else None,)
+    return (_usual(math.prod(known)) if len(known) == len(extents) else None,)
 
 
 def _inputs(line: _Line) -> list[str]:
@@ -141,6 +144,9 @@ def first_distance(line: str) -> int:
     assert match is not None
     return int(match[1])
 
+
+_GREATEST = (1 << 31) - 1
+"""The greatest extent that is followed; the divisors of all up to here are found at once."""
 
 _OUTPUTS = re.compile(r' -> (?:@"_" )?([blv])([0-9]*)(?: = [^"]*)?$')
 _NAME = re.compile(r' \| ("(?:[^"\\]|\\.)*")')
