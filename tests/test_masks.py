@@ -557,8 +557,8 @@ def test_warm_makes_the_tables(monkeypatch):
 
 @pytest.mark.parametrize(
     "bounds",
-    [("room._POSITIONS",), ("room._TABLES",), ("room._MASKS", "tables._MASKS")],
-    ids=["positions", "tables", "masks"],
+    [("room._POSITIONS",), ("room._TABLES",), ("room._MASKS", "tables._MASKS"), ("goals._GOALS",)],
+    ids=["positions", "tables", "masks", "goals"],
 )
 def test_what_is_kept_is_bounded(monkeypatch, bounds):
     """Forgetting changes nothing, not even for a sequence that has begun."""
