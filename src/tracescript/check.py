@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias, cast
 import msgspec
 
 from tracescript.encode import write_value
-from tracescript.instructions import KINDS, RELEASES, Form, Kind, RVType, Slot, kinds
+from tracescript.instructions import KINDS, LETTERS, RELEASES, Form, Kind, RVType, Slot, kinds
 from tracescript.json_trace import to_json
 from tracescript.literals import quote
 from tracescript.model import RV, IndexMap, Instruction, JSONNull, Trace, Value
@@ -120,8 +120,6 @@ def _note(path: str, expected: str, found: str) -> _Finding:
 
 _UNDEFINED = "_"
 """TVM's name for an output without a value: the outer factor of a loop of unknown extent."""
-
-_LETTERS: dict[RVType, str] = {"block": "b", "loop": "l", "expr": "v"}
 
 
 class _Definition(NamedTuple):
@@ -249,7 +247,7 @@ def _reference(path: str, name: str, slot: Slot | None, scope: _Scope) -> Iterat
         return
     elif definition.type is None:
         # It may be of any type, so it fits wherever some random variable does.
-        if _LETTERS.keys().isdisjoint(slot.types):
+        if LETTERS.keys().isdisjoint(slot.types):
             yield _expected(path, _words(slot), f"the random variable {_name(name)}")
     elif definition.type not in slot.types:
         found = f"{_name(name)}, which is {_WORDS[definition.type]}"
@@ -265,7 +263,7 @@ def _output_letters(path: str, inst: Instruction, kind: Kind) -> Iterator[_Findi
     output_type = _output_type(kind)
     if output_type is None:
         return
-    letter = _LETTERS[output_type]
+    letter = LETTERS[output_type]
     for position, name in enumerate(inst.outputs):
         if name[:1] != letter and not (name == _UNDEFINED and output_type == "expr"):
             wanted = f"a name that begins with {letter}, for {_WORDS[output_type]}"

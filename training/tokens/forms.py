@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from tracescript import IndexMap, Instruction, Trace
+from tracescript import IndexMap, Instruction, Trace, Value
 
 Rewrite = Callable[[Instruction], Instruction]
 """What one release did to an instruction."""
@@ -62,8 +62,8 @@ def _renamed(
     return Instruction(inst.kind, inst.inputs, (names[name], *inst.attrs[1:]), inst.outputs)
 
 
-def _attrs(inst: Instruction, *attrs: object) -> Instruction:
-    return Instruction(inst.kind, inst.inputs, attrs, inst.outputs)  # type: ignore[arg-type]
+def _attrs(inst: Instruction, *attrs: Value) -> Instruction:
+    return Instruction(inst.kind, inst.inputs, attrs, inst.outputs)
 
 
 def get_block(inst: Instruction) -> Instruction:
@@ -134,7 +134,8 @@ def booleans(inst: Instruction) -> Instruction:
 
 def numbers(inst: Instruction) -> Instruction:
     """As a file has it."""
-    return _attrs(inst, *map(int, inst.attrs)) if inst.kind == "Split" else inst  # type: ignore[arg-type]
+    flags = [int(bool(flag)) for flag in inst.attrs]
+    return _attrs(inst, *flags) if inst.kind == "Split" else inst
 
 
 FORMS: dict[str, tuple[Rewrite, ...]] = {

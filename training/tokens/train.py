@@ -11,7 +11,6 @@ logs of other releases, operators and rules. The same corpus gives the same file
 from __future__ import annotations
 
 import argparse
-import io
 import lzma
 import time
 from collections.abc import Iterator
@@ -58,7 +57,7 @@ def main() -> None:
 def read(path: Path) -> list[Trace]:
     """Read the traces of a compressed log."""
     with lzma.open(path) as file:
-        return [record.trace for record in iter_records(io.BufferedReader(file))]  # type: ignore[arg-type]
+        return [record.trace for record in iter_records(file)]
 
 
 def scripts(traces: list[Trace]) -> Iterator[str]:

@@ -15,6 +15,7 @@ finds and loads them.
 
 from tracescript.instructions._releases import KINDS, era, kinds
 from tracescript.instructions._shapes import (
+    LETTERS,
     RELEASES,
     Attr,
     DecisionKind,
@@ -29,6 +30,7 @@ from tracescript.instructions._shapes import (
 
 __all__ = [
     "KINDS",
+    "LETTERS",
     "RELEASES",
     "Attr",
     "DecisionKind",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 import msgspec
 
 __all__ = [
+    "LETTERS",
     "RELEASES",
     "Attr",
     "DecisionKind",
@@ -23,7 +26,10 @@ RELEASES: tuple[str, ...] = tuple(f"0.{minor}" for minor in range(8, 28))
 """The releases of Apache TVM that the table covers, oldest first."""
 
 RVType: TypeAlias = Literal["block", "loop", "expr"]
-"""What a random variable stands for; the names of outputs begin with b, l and v for them."""
+"""What a random variable stands for."""
+
+LETTERS: Mapping[RVType, str] = MappingProxyType({"block": "b", "loop": "l", "expr": "v"})
+"""What the names of random variables begin with."""
 
 ValueType: TypeAlias = Literal[
     "int", "float", "bool", "str", "none", "null", "list", "dict", "index map"

@@ -14,7 +14,7 @@ import msgspec
 from tracescript.instructions import Kind
 from tracescript.masks.lexemes import Lexeme, Want
 
-__all__ = ["NO_NEED", "Goal", "Line", "Need", "Rules", "Thread", "Way", "best", "push"]
+__all__ = ["Goal", "Line", "Need", "Rules", "Thread", "Way", "best", "push"]
 
 
 class Need(NamedTuple):
@@ -39,8 +39,6 @@ class Need(NamedTuple):
             max(self.v, other.v),
         )
 
-
-NO_NEED = Need(0)
 
 Way: TypeAlias = "tuple[Need, Any]"
 """A way to finish a goal: what it takes, and the value that is read on it."""

@@ -10,13 +10,12 @@ from typing import Any
 import msgspec
 
 from tracescript.encode import HEADER
-from tracescript.instructions import Form, Kind
+from tracescript.instructions import LETTERS, Form, Kind
 from tracescript.literals import unquote
 from tracescript.masks.factors import Brackets
 from tracescript.masks.goals import Goal, Line, Need, Rules, Thread, Way, best, push
 from tracescript.masks.lexemes import ANY_INT, IntDomain, Lexeme, Want
 from tracescript.masks.values import (
-    LETTERS,
     Exactly,
     Items,
     Text,
@@ -35,8 +34,6 @@ _MOST_CANDIDATES = 64
 
 _MOST_OUTPUTS = 999
 """More than `GetLoops` gives; the bound keeps a script below `MAX_OUTPUTS` for 1,000 lines."""
-
-_LETTER_OF = {name: letter for letter, name in LETTERS.items()}
 
 
 class Header(Goal, frozen=True):
@@ -242,19 +239,16 @@ class Outputs(Goal, frozen=True):
 
     def closed(self, rules: Rules) -> list[Goal]:
         """The mark before them, or what follows, or either."""
-        count = self.count(rules)
+        count = _output_count(self.line, rules)
         after = After(self.line).closed(rules)
         if count == 0:
             return after
         arrow: list[Goal] = [Arrow(self.line)]
         return arrow + after if count is None else arrow
 
-    def count(self, rules: Rules) -> int | None:
-        """How many there have to be; None if there may be any number."""
-        return _output_count(self.line, rules)
-
 
 def _output_count(line: Line, rules: Rules) -> int | None:
+    """How many outputs there have to be; None if there may be any number."""
     count = rules.kinds[line.kind].outputs.count
     if isinstance(count, int):
         return count
@@ -291,13 +285,13 @@ class Run(Goal, frozen=True):
         domain = (
             IntDomain(1, _MOST_OUTPUTS) if count is None else IntDomain(values=frozenset({count}))
         )
-        letter = _LETTER_OF[rules.kinds[self.line.kind].outputs.type]
+        letter = LETTERS[rules.kinds[self.line.kind].outputs.type]
         return [Want("run", True, letter, domain)]
 
     def ways(self, rules: Rules) -> list[Way]:
         """The run, and the rest of the line."""
         count = self._count(rules) or 1
-        letter = _LETTER_OF[rules.kinds[self.line.kind].outputs.type]
+        letter = LETTERS[rules.kinds[self.line.kind].outputs.type]
         text = f" {letter}" if count == 1 else f" {letter}{count}"
         need = Need(rules.cost(text))
         line = msgspec.structs.replace(self.line, block=0)
@@ -306,7 +300,7 @@ class Run(Goal, frozen=True):
 
     def _read_run(self, word: Lexeme, below: Thread, rules: Rules) -> list[Thread]:
         kind, count = rules.kinds[self.line.kind], self._count(rules)
-        fits = LETTERS[word.text] == kind.outputs.type and count in (None, word.number)
+        fits = word.text == LETTERS[kind.outputs.type] and count in (None, word.number)
         line = self.line
         if kind.decision == "none":
             # Nothing that was said matters any more, and equal positions are one.

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from tracescript.masks.goals import Line, Need
 from tracescript.masks.lexemes import Lexeme
 from tracescript.masks.positions import Machine, Position, Step
-from tracescript.masks.task import TaskInfo
+from tracescript.masks.task import Names
 
 __all__ = ["Counts", "Demand", "LineEnd", "Outcome", "Trail", "Walker"]
 
@@ -80,16 +80,16 @@ _PLACE = {"b": 0, "l": 1, "v": 2}
 class Walker:
     """Steps over the symbols of tokens.
 
-    Given a task, names of blocks that it does not have are not gone on with. That is for
+    Given names, blocks that have none of them are not gone on with. That is for
     positions inside a name, where there would be no end of names otherwise.
 
     Attributes:
         machine: the steps between positions.
     """
 
-    def __init__(self, machine: Machine, task: TaskInfo | None) -> None:
+    def __init__(self, machine: Machine, names: Names | None) -> None:
         self.machine = machine
-        self._task = task
+        self._names = names
 
     def token(self, position: Position, symbols: tuple[int, ...]) -> Outcome | None:
         """Where the token of these symbols leads; None if it cannot stand there."""
@@ -103,26 +103,26 @@ class Walker:
 
     def over(self, position: Position, trail: Trail, symbol: int) -> tuple[Position, Trail] | None:
         """The position and trail after one symbol; None if it cannot stand there."""
-        if self._task is not None and not self._may_be_name(position, symbol, self._task):
+        if self._names is not None and not self._may_be_name(position, symbol, self._names):
             return None
         step = self.machine.step(position, symbol)
         if step is None:
             return None
         after = self._follow(position, step, trail)
-        if self._task is not None and not self._is_name(step.position, after, self._task):
+        if self._names is not None and not self._is_name(step.position, after, self._names):
             return None
         return step.position, after
 
-    def _may_be_name(self, position: Position, symbol: int, task: TaskInfo) -> bool:
+    def _may_be_name(self, position: Position, symbol: int, names: Names) -> bool:
         """Whether a symbol inside a name goes on as some name does."""
         text = self.machine.symbols[symbol].text
-        return position.name is None or '"' in text or task.has_name_beginning(position.name + text)
+        return position.name is None or '"' in text or names.begins(position.name + text)
 
-    def _is_name(self, position: Position, trail: Trail, task: TaskInfo) -> bool:
+    def _is_name(self, position: Position, trail: Trail, names: Names) -> bool:
         """Whether there can be a block of the name that has been spelled so far."""
-        if position.name is not None and not task.has_name_beginning(position.name):
+        if position.name is not None and not names.begins(position.name):
             return False
-        return all(d.name is None or not d.whole or task.has_block(d.name) for d in trail.demands)
+        return all(d.name is None or not d.whole or names.have(d.name) for d in trail.demands)
 
     def outcome(self, position: Position, trail: Trail) -> Outcome:
         """Where a token leads whose symbols left this trail."""

@@ -13,7 +13,7 @@ from tracescript.masks.outcomes import Demand, Outcome, Walker
 from tracescript.masks.positions import Machine, Position
 from tracescript.masks.scope import Scope, first_distance
 from tracescript.masks.tables import Table, Tree
-from tracescript.masks.task import TaskInfo
+from tracescript.masks.task import Names, TaskInfo
 from tracescript.masks.values import Text
 from tracescript.tokens import Tokenizer
 
@@ -63,9 +63,9 @@ class Room:
             self.case.cache_clear()
             self._shelf = self.shelf(None)
 
-    def shelf(self, task: TaskInfo | None) -> _Shelf:
-        """Tables that have only names of a task's blocks, if one is given."""
-        return _Shelf(Walker(self.machine, task), self._tokenizer, self._tree)
+    def shelf(self, names: Names | None) -> _Shelf:
+        """Tables that have only these names of blocks, if some are given."""
+        return _Shelf(Walker(self.machine, names), self._tokenizer, self._tree)
 
     def _case(self, task: TaskInfo, names: bool, extents: bool) -> Case:
         return Case(self, task, names=names, extents=extents)
@@ -115,10 +115,11 @@ class Case:
 
     def __init__(self, room: Room, task: TaskInfo, *, names: bool, extents: bool) -> None:
         self.task = task
-        self.names = names
+        self.names = Names(task)
+        self._keeps_names = names
         self.extents = extents
         self._room = room
-        self._shelf = room.shelf(task)
+        self._shelf = room.shelf(self.names)
         self._verdicts: dict[Table, _Verdict] = {}
 
     def table(self, position: Position) -> Table:
@@ -143,7 +144,7 @@ class Case:
         for *below, goal in position.threads:
             if isinstance(goal, Factors) and goal.pending:
                 threads.add((*below, goal.of(extent, rules)))
-            elif isinstance(goal, Text) and (not self.names or self.task.goes_on(goal.raw)):
+            elif isinstance(goal, Text) and (not self._keeps_names or self.names.goes_on(goal.raw)):
                 threads.add((*below, Text(goal.line, "free", goal.state)))
             else:
                 threads.add((*below, goal))
@@ -159,13 +160,13 @@ class Case:
     def allows(self, demand: Demand, scope: Scope) -> bool:
         """Whether what a token takes for granted is so."""
         if demand.loops is None:
-            return not self.names or self._is_name(demand)
+            return not self._keeps_names or self._is_name(demand)
         return not self.extents or self._is_count(demand, scope)
 
     def more_symbols(self, position: Position, scope: Scope, line: str) -> int:
         """How many more symbols a line takes than its position alone tells."""
         if position.name is not None:
-            return self.task.rest_of_name(position.name)
+            return self.names.rest(position.name)
         if not self.extents:
             return 0
         goals = [goal for *_, goal in (position.origin or position).threads]
@@ -206,8 +207,8 @@ class Case:
     def _is_name(self, demand: Demand) -> bool:
         assert demand.name is not None
         if demand.whole:
-            return self.task.has_block(demand.name)
-        return self.task.has_name_beginning(demand.name)
+            return self.names.have(demand.name)
+        return self.names.begins(demand.name)
 
     def _is_count(self, demand: Demand, scope: Scope) -> bool:
         if demand.name is not None:

@@ -243,7 +243,7 @@ class MaskState:
 
     def _far(self) -> int:
         """More symbols than a task can add to a line."""
-        return _FAR if self._case is None else _FAR + self._case.task.longest_name
+        return _FAR if self._case is None else _FAR + self._case.names.longest
 
     def _possible(self, mask: Bitmask, table: Table) -> Bitmask:
         """A mask without what a task refuses."""

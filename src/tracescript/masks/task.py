@@ -6,7 +6,7 @@ import msgspec
 
 from tracescript.literals import quote
 
-__all__ = ["BlockInfo", "TaskInfo"]
+__all__ = ["BlockInfo", "Names", "TaskInfo"]
 
 
 class BlockInfo(msgspec.Struct, frozen=True):
@@ -43,32 +43,7 @@ class TaskInfo(msgspec.Struct, frozen=True):
         >>> [task.has_block(name) for name in ("C", "root", "A_shared", "B")]
         [True, True, True, False]
         """
-        return name in self._names or any(name.startswith(stem + "_") for stem in self._stems)
-
-    def has_name_beginning(self, raw: str) -> bool:
-        """Whether `has_block` takes a name that is written with these bytes first, as Latin-1."""
-        names = map(_raw, self._names)
-        stems = [_raw(stem + "_") for stem in self._stems]
-        return any(name.startswith(raw) for name in names) or any(
-            stem.startswith(raw) or raw.startswith(stem) for stem in stems
-        )
-
-    def goes_on(self, raw: str) -> bool:
-        """Whether the bytes of a name go on after that of a known block or buffer."""
-        return any(raw.startswith(_raw(stem + "_")) for stem in self._stems)
-
-    def rest_of_name(self, raw: str) -> int:
-        """How many bytes a name that is written with these bytes first still lacks.
-
-        The bytes must be the beginning of a name.
-        """
-        names = [*map(_raw, self._names), *(_raw(stem + "_") for stem in self._stems)]
-        return min(len(name) - len(raw) for name in names if name.startswith(raw))
-
-    @property
-    def longest_name(self) -> int:
-        """How many bytes the longest name of a block is written with."""
-        return max(map(len, map(_raw, self._names)))
+        return Names(self).have(name)
 
     @property
     def most_loops(self) -> int:
@@ -79,15 +54,40 @@ class TaskInfo(msgspec.Struct, frozen=True):
         """The extents of the loops around a block, None if it is none of the workload's."""
         return next((block.loops for block in self.blocks if block.name == name), None)
 
-    @property
-    def _names(self) -> frozenset[str]:
-        return frozenset({"root", *(block.name for block in self.blocks)})
 
-    @property
-    def _stems(self) -> frozenset[str]:
-        return frozenset(
-            name for block in self.blocks for name in (block.name, *block.buffers) if name
-        )
+class Names:
+    """The names that blocks of a task can have, as the bytes of a script, in Latin-1.
+
+    Attributes:
+        longest: how many bytes the longest of those that are known takes.
+    """
+
+    def __init__(self, task: TaskInfo) -> None:
+        known = {"root", *(block.name for block in task.blocks)}
+        stems = {name for block in task.blocks for name in (block.name, *block.buffers) if name}
+        self._known = frozenset(map(_raw, known))
+        self._stems = frozenset(_raw(stem + "_") for stem in stems)
+        self.longest = max(map(len, self._known))
+
+    def have(self, name: str) -> bool:
+        """Whether this is a name, of the workload or made by a primitive; not as bytes."""
+        raw = _raw(name)
+        return raw in self._known or self.goes_on(raw)
+
+    def begins(self, raw: str) -> bool:
+        """Whether a name begins like this."""
+        return self.goes_on(raw) or any(name.startswith(raw) for name in self._all())
+
+    def goes_on(self, raw: str) -> bool:
+        """Whether this goes on after the name of a known block or buffer."""
+        return any(raw.startswith(stem) for stem in self._stems)
+
+    def rest(self, raw: str) -> int:
+        """How many bytes the beginning of a name still lacks."""
+        return min(len(name) - len(raw) for name in self._all() if name.startswith(raw))
+
+    def _all(self) -> frozenset[str]:
+        return self._known | self._stems
 
 
 def _raw(name: str) -> str:

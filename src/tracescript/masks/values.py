@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any, Literal
 
-from tracescript.instructions import RVType, Slot
+from tracescript.instructions import LETTERS, RVType, Slot
 from tracescript.literals import unquote
 from tracescript.masks.goals import Goal, Need, Rules, Thread, Way, best, push
 from tracescript.masks.lexemes import ANY_INT, IntDomain, Lexeme, Want
@@ -15,7 +15,7 @@ from tracescript.model import MAX_DEPTH
 
 __all__ = ["Dict", "Exactly", "Items", "Text", "read_value", "value_wants", "value_ways"]
 
-LETTERS: dict[str, RVType] = {"b": "block", "l": "loop", "v": "expr"}
+_TYPE_OF: dict[str, RVType] = {letter: name for name, letter in LETTERS.items()}
 _PLAIN = Slot(("int", "float", "bool", "str", "null", "list", "dict"))
 _OPENED = {'"': "str", '@"': "index map", "[": "list", "{": "dict"}
 _COMMON = {"true": "bool", "false": "bool", "inf": "float", "-inf": "float", "nan": "float"}
@@ -29,7 +29,7 @@ def type_of(word: Lexeme, is_input: bool) -> str:
     if word.type in ("int", "float"):
         return word.type
     if word.type == "ref":
-        return LETTERS[word.text]
+        return _TYPE_OF[word.text]
     if word.type == "word":
         return (_INPUT_WORDS if is_input else _PLAIN_WORDS).get(word.text, "")
     return "str" if word.type == "string" else _OPENED.get(word.text, "")
@@ -99,7 +99,7 @@ def value_wants(
 ) -> list[Want]:
     """The words a value can be that bytes can spell."""
     wants: list[Want] = []
-    for letter, name in LETTERS.items():
+    for name, letter in LETTERS.items():
         if name in slot.types:
             wants.append(Want("ref", spaced, letter, IntDomain(low=1)))
     if "int" in slot.types:
@@ -135,7 +135,7 @@ def _value_ways(
     for name, text, more in _SHORTEST:
         if name in slot.types:
             yield Need(rules.cost(blank + text) + more), text
-    for letter, name in LETTERS.items():
+    for name, letter in LETTERS.items():
         if name in slot.types:
             need = Need(rules.cost(f"{blank}{letter}-1"))
             yield need._replace(**{letter: 1}), 1

@@ -56,6 +56,7 @@ _FRACTIONS = 8
 _INDENTS = 12
 _KEYWORDS = ("true", "false", "null")
 
+# Frozen with the version, unlike the texts in the table of kinds, which may grow.
 _SCOPES = (
     "global",
     "shared",
