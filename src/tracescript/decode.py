@@ -19,20 +19,24 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from tracescript._memo import Memo
 from tracescript.encode import HEADER
-from tracescript.literals import is_string, match_string, parse_float, parse_int, unquote
+from tracescript.literals import (
+    is_float,
+    is_int,
+    is_name,
+    is_reference,
+    is_string,
+    match_run,
+    match_string,
+    parse_float,
+    parse_int,
+    unquote,
+)
 from tracescript.model import MAX_DEPTH, NULL, RV, Decision, Input, Instruction, Trace, Value, bare
 from tracescript.scope import Scope, ScopeError
 
 __all__ = ["Unreadable", "loads", "read_fast", "read_value"]
 
 _word = re.compile(r'[^][{}" ]+').match
-_is_name = re.compile(r"[A-Za-z_][A-Za-z0-9_]*").fullmatch
-_is_reference = re.compile(r"[blv]-[1-9][0-9]*").fullmatch
-_run = re.compile(r"[blv](?:[1-9][0-9]+|[2-9])?")
-_is_int = re.compile(r"0|-?[1-9][0-9]*").fullmatch
-_is_float = re.compile(
-    r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+(?:e[+-]?[0-9]+)?|e[+-]?[0-9]+)|-?inf|nan"
-).fullmatch
 _is_late = re.compile(r"@(0|-?[1-9][0-9]*) = (.+)").fullmatch
 
 # One part of a line: a text without the markers, except inside strings.
@@ -233,7 +237,7 @@ def _late_decision(line: str) -> Decision:
 
 
 def _kind(text: str) -> str:
-    if not _is_name(text):
+    if not is_name(text):
         raise Unreadable
     return text
 
@@ -261,7 +265,7 @@ def _runs(text: str) -> tuple[tuple[str, int], ...]:
             runs.append((unquote(string[0]), 0))
             position = string.end()
         else:
-            run = _run.match(text, position)
+            run = match_run(text, position)
             if run is None:
                 raise Unreadable
             letter = run[0][0]
@@ -349,15 +353,15 @@ def _scalar(word: str) -> Value:
         return _string(word)
     if word in _KEYWORDS:
         return _KEYWORDS[word]
-    if _is_int(word):
+    if is_int(word):
         return parse_int(word)
-    if _is_float(word):
+    if is_float(word):
         return parse_float(word)
     raise Unreadable
 
 
 def _simple_input(word: str) -> Input | _Back:
-    if _is_reference(word):
+    if is_reference(word):
         return _Back(word[0], -parse_int(word[2:]))
     if word == "@null":
         return NULL

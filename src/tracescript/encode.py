@@ -6,14 +6,13 @@ script has defined so far. Nothing here knows an instruction kind.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any, cast
 
 from tracescript._faults import Fault, check_outputs, deeper, report_model
 from tracescript._memo import Memo
-from tracescript.literals import format_float, format_int, quote
+from tracescript.literals import format_float, format_int, is_name, quote
 from tracescript.model import RV, IndexMap, Instruction, JSONNull, Trace
 from tracescript.scope import canonical_names
 
@@ -23,7 +22,6 @@ HEADER = "tracescript 1\n"
 """The first line of every script and of every `.trace` file."""
 
 _all_ints = frozenset({int}).issuperset
-_is_identifier = re.compile(r"[A-Za-z_][A-Za-z0-9_]*").fullmatch
 
 
 def dumps(trace: Trace) -> str:
@@ -188,7 +186,7 @@ def _run(letter: str, length: int) -> str:
 
 
 def _kind(kind: str) -> str:
-    return kind if _is_identifier(kind) else quote(kind)
+    return kind if is_name(kind) else quote(kind)
 
 
 def _key(key: object) -> str:

@@ -1,4 +1,4 @@
-"""The spelling of strings and numbers, in both directions.
+"""The spelling of words: what each looks like, and strings and numbers in both directions.
 
 Laws: `unquote(quote(s)) == s` for every `str`, `parse_int(format_int(n)) == n`
 for every `int`, and `parse_float(format_float(x))` is `x` for every `float`.
@@ -14,7 +14,12 @@ __all__ = [
     "STRING_START",
     "format_float",
     "format_int",
+    "is_float",
+    "is_int",
+    "is_name",
+    "is_reference",
     "is_string",
+    "match_run",
     "match_string",
     "parse_float",
     "parse_int",
@@ -53,6 +58,23 @@ def quote(text: str) -> str:
     """
     return '"' + _SPECIAL.sub(_escape, text) + '"'
 
+
+is_name = re.compile(r"[A-Za-z_][A-Za-z0-9_]*").fullmatch
+"""Whether a whole text is one NAME of the grammar."""
+
+is_reference = re.compile(r"[blv]-[1-9][0-9]*").fullmatch
+"""Whether a whole text is one REF of the grammar."""
+
+match_run = re.compile(r"[blv](?:[1-9][0-9]+|[2-9])?").match
+"""Match a RUN of the grammar at a position of a text: `match_run(text, position)`."""
+
+is_int = re.compile(r"0|-?[1-9][0-9]*").fullmatch
+"""Whether a whole text is one INT of the grammar."""
+
+is_float = re.compile(
+    r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+(?:e[+-]?[0-9]+)?|e[+-]?[0-9]+)|-?inf|nan"
+).fullmatch
+"""Whether a whole text is one FLOAT of the grammar."""
 
 match_string = _STRING.match
 """Match a STRING of the grammar at a position of a text: `match_string(text, position)`."""

@@ -19,7 +19,17 @@ import re
 import sys
 from pathlib import Path
 
-from tracescript.instructions import RELEASES, DecisionKind, Form, Kind, Outputs, Slot, kinds
+from tracescript._grammar import grammar_text
+from tracescript.instructions import (
+    LETTERS,
+    RELEASES,
+    DecisionKind,
+    Form,
+    Kind,
+    Outputs,
+    Slot,
+    kinds,
+)
 
 __all__ = ["main", "strict_grammar"]
 
@@ -34,14 +44,14 @@ _TOP = """\
 start: _HEADER instruction*
 """
 
+_OPEN = dict(re.findall("^([A-Z_]+): (.+)$", grammar_text(), re.MULTILINE))
+"""The terminals of the open grammar, which is where they are written down."""
+
 _TERMINALS = {
-    "_HEADER": r'"tracescript 1\n"',
-    "_NEWLINE": r'"\n"',
-    "_SPACE": '" "',
-    "_BAR": '" | "',
-    "_ARROW": '" -> "',
-    "_EQUALS": '" = "',
-    "_COLON": '": "',
+    **{
+        name: _OPEN[name]
+        for name in ("_HEADER", "_NEWLINE", "_SPACE", "_BAR", "_ARROW", "_EQUALS", "_COLON")
+    },
     # References, and outputs as runs.
     "BLOCK": "/b-[1-9][0-9]*/",
     "LOOP": "/l-[1-9][0-9]*/",
@@ -55,13 +65,13 @@ _TERMINALS = {
     "FACTOR": "/[1-9][0-9]*/",
     "LOCATION": "/0|[1-9][0-9]*|-1|-2/",
     # Values.
-    "INT": "/0|-?[1-9][0-9]*/",
-    "FLOAT": r"/-?(0|[1-9][0-9]*)(\.[0-9]+(e[+-]?[0-9]+)?|e[+-]?[0-9]+)|-?inf|nan/",
+    "INT": _OPEN["INT"],
+    "FLOAT": _OPEN["FLOAT"],
     "BOOL": "/true|false/",
     "FLAG": "/true|false|0|1/",
-    "NULL": '"null"',
-    "STRING": r'/"([^"\\\x00-\x1f\x7f]|\\(["\\nrt]|u\{(10|[0-9a-f])?[0-9a-f]{1,4}\}))*"/',
-    "INDEX_MAP": (r'/@"\{([^"\\\x00-\x1f\x7f]|\\(["\\nrt]|u\{(10|[0-9a-f])?[0-9a-f]{1,4}\}))*"/'),
+    "NULL": _OPEN["NULL"],
+    "STRING": _OPEN["STRING"],
+    "INDEX_MAP": _OPEN["STRING"].replace('"', r'@"\{', 1),
 }
 """Every terminal that some release needs, in the order of the file."""
 
@@ -77,7 +87,6 @@ _TERMINAL_OF = {
     "null": "NULL",
     "index map": "INDEX_MAP",
 }
-_LETTERS = {"block": "b", "loop": "l", "expr": "v"}
 _RUNS = {"block": "BLOCKS", "loop": "LOOPS", "expr": "EXPRS"}
 
 _NAMES: dict[tuple[str, ...], str] = {
@@ -164,7 +173,7 @@ def _outputs(outputs: Outputs) -> str:
     if outputs.count == 0:
         return ""
     count = "" if outputs.count == 1 else outputs.count
-    return f'_ARROW "{_LETTERS[outputs.type]}{count}"'
+    return f'_ARROW "{LETTERS[outputs.type]}{count}"'
 
 
 class _Values:

@@ -13,6 +13,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from tracescript.literals import is_float, is_int, is_name, is_reference, match_run
+
 __all__ = ["ANY_INT", "IntDomain", "Lexeme", "LexemeType", "Want", "lexeme"]
 
 LexemeType: TypeAlias = Literal[
@@ -45,11 +47,6 @@ class Lexeme(msgspec.Struct, frozen=True):
 _MARKS = frozenset({"\n", " |", " ->", " =", "]", "}", ": "})
 _OPEN = frozenset({'"', '@"', "[", "{"})
 _WORDS = ("true", "false", "null", "@null", "inf", "-inf", "nan")
-_NUMBER = re.compile(r"0|-?[1-9][0-9]*")
-_FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+(?:e[+-]?[0-9]+)?|e[+-]?[0-9]+)")
-_REF = re.compile(r"([blv])-([1-9][0-9]*)")
-_RUN = re.compile(r"([blv])([1-9][0-9]+|[2-9])?")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def lexeme(text: str) -> Lexeme | None:
@@ -73,15 +70,16 @@ def _word(text: str, spaced: bool) -> Lexeme | None:
         return Lexeme("word", spaced, text)
     if text[:1] == '"' and text[-1] == '"' and len(text) > 1:
         return Lexeme("string", spaced, text[1:-1])
-    if _NUMBER.fullmatch(text):
+    if is_int(text):
         return Lexeme("int", spaced, "", int(text))
-    if _FLOAT.fullmatch(text):
+    if is_float(text):
         return Lexeme("float", spaced, text)
-    if match := _REF.fullmatch(text):
-        return Lexeme("ref", spaced, match[1], int(match[2]))
-    if spaced and (match := _RUN.fullmatch(text)):
-        return Lexeme("run", spaced, match[1], int(match[2] or 1))
-    return Lexeme("kind", spaced, text) if _NAME.fullmatch(text) and not spaced else None
+    if is_reference(text):
+        return Lexeme("ref", spaced, text[0], int(text[2:]))
+    run = match_run(text) if spaced else None
+    if run is not None and run.end() == len(text):
+        return Lexeme("run", spaced, text[0], int(text[1:] or 1))
+    return Lexeme("kind", spaced, text) if is_name(text) and not spaced else None
 
 
 class IntDomain(msgspec.Struct, frozen=True):
@@ -156,7 +154,7 @@ class Want(msgspec.Struct, frozen=True):
             return self._number(blank, body, symbols)
         if self.type == "float":
             candidates = [body + tail for tail in _FLOAT_TAILS]
-            return _first(blank, [text for text in candidates if _FLOAT.fullmatch(text)], symbols)
+            return _first(blank, [text for text in candidates if is_float(text)], symbols)
         if self.type == "word":
             return _first(blank, [self.text] if self.text.startswith(body) else [], symbols)
         stem = self.text + ("-" if self.type == "ref" else "")
