@@ -409,6 +409,16 @@ def test_training_on_a_file_without_traces(tmp_path, capfd):
     assert not output.exists()
 
 
+def test_training_does_not_overwrite_its_log(tmp_path, capfd):
+    log = tmp_path / "log.json"
+    log.write_bytes(LOG.read_bytes())
+    with pytest.raises(SystemExit) as caught:
+        main(["tokens", "train", "missing.json", str(log), "-o", str(log)])
+    assert caught.value.code == 2
+    assert f"{log} is one of the logs to learn from" in capfd.readouterr().err
+    assert log.read_bytes() == LOG.read_bytes()
+
+
 def test_training_checks_its_output_first(tmp_path, capfd):
     output = tmp_path / "missing" / "own.json"
     assert main(["tokens", "train", str(LOG), "-o", str(output)]) == 1

@@ -7,6 +7,7 @@ import json
 import statistics
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from tracescript.cli.options import Commands, add_files, positive
@@ -66,7 +67,7 @@ def _add_train(commands: Commands) -> None:
         help=f"the most tokens it may have (default: {_VOCABULARY})",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="do not say what is going on")
-    parser.set_defaults(run=_train)
+    parser.set_defaults(run=_train, parser=parser)
 
 
 def _count(options: argparse.Namespace) -> int:
@@ -92,6 +93,12 @@ def _count(options: argparse.Namespace) -> int:
 
 
 def _train(options: argparse.Namespace) -> int:
+    output = Path(options.output)
+    if output.exists() and any(
+        Path(file).exists() and output.samefile(file) for file in options.files
+    ):
+        # Unlike a log that is encoded in its place, this one would be lost.
+        options.parser.error(f"{output} is one of the logs to learn from")
     tell: Callable[[str], object] = _ignore if options.quiet else _tell
     try:
         # The file is opened first: whoever has waited for the training shall have it.
