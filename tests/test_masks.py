@@ -574,3 +574,12 @@ def test_what_is_kept_is_bounded(monkeypatch, bounds):
             state.advance(token)
             usual.advance(token)
     assert small.new().allowed_tokens().tolist() == NEWEST[SYMBOLS].new().allowed_tokens().tolist()
+
+
+def test_a_line_that_changes_loops_is_done_when_a_phrase_goes_on_to_the_next():
+    """Only TVM knows the loops of a block after ComputeInline, though nothing is defined by it."""
+    state = ScriptMasker(PHRASES).new(TASK)
+    lines = 'tracescript 1\nGetSBlock | "C" "main" -> b\nGetSBlock | "C" "main" -> b\n'
+    for count in (2, 3, 4):
+        tokens = PHRASES.encode(f"{lines}ComputeInline b-2\nGetLoops b-1 -> l{count}\n")
+        assert state.validate(tokens) == len(tokens), count

@@ -19,7 +19,7 @@ from tracescript.json_trace import to_json
 from tracescript.literals import quote
 from tracescript.model import RV, IndexMap, Instruction, JSONNull, Trace, Value
 
-__all__ = ["Problem", "Severity", "check"]
+__all__ = ["UNDEFINED", "Problem", "Severity", "check"]
 
 Severity: TypeAlias = Literal["error", "note"]
 
@@ -118,7 +118,7 @@ def _note(path: str, expected: str, found: str) -> _Finding:
 
 # Instructions.
 
-_UNDEFINED = "_"
+UNDEFINED = "_"
 """TVM's name for an output without a value: the outer factor of a loop of unknown extent."""
 
 
@@ -137,7 +137,7 @@ class _Scope(dict[str, _Definition]):
         kind = KINDS.get(inst.kind)
         definition = _Definition(position, _output_type(kind) if kind else None)
         for name in inst.outputs:
-            if name != _UNDEFINED:
+            if name != UNDEFINED:
                 self.setdefault(name, definition)
 
 
@@ -265,7 +265,7 @@ def _output_letters(path: str, inst: Instruction, kind: Kind) -> Iterator[_Findi
         return
     letter = LETTERS[output_type]
     for position, name in enumerate(inst.outputs):
-        if name[:1] != letter and not (name == _UNDEFINED and output_type == "expr"):
+        if name[:1] != letter and not (name == UNDEFINED and output_type == "expr"):
             wanted = f"a name that begins with {letter}, for {_WORDS[output_type]}"
             yield _expected(f"{path}[{position}]", wanted, _name(name))
 
@@ -279,7 +279,7 @@ def _new_names(path: str, inst: Instruction, scope: _Scope) -> Iterator[_Finding
         elif name in new:
             found = f"{_name(name)}, which this instruction defines already"
             yield _expected(f"{path}[{position}]", "a new name", found)
-        elif name != _UNDEFINED:
+        elif name != UNDEFINED:
             new.add(name)
 
 

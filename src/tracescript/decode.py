@@ -34,7 +34,7 @@ from tracescript.literals import (
 from tracescript.model import MAX_DEPTH, NULL, RV, Decision, Input, Instruction, Trace, Value, bare
 from tracescript.scope import Scope, ScopeError
 
-__all__ = ["Unreadable", "loads", "read_fast", "read_value"]
+__all__ = ["Unreadable", "loads", "read_fast", "read_line", "read_value"]
 
 _word = re.compile(r'[^][{}" ]+').match
 _is_late = re.compile(r"@(0|-?[1-9][0-9]*) = (.+)").fullmatch
@@ -102,15 +102,28 @@ def read_fast(script: str) -> Trace:
             if line[:1] == "@":
                 decisions += [_late_decision(line) for line in lines[number:]]
                 break
-            kind, inputs, fill, attrs, runs, decided = _LINES[line]
-            if fill is not None:
-                inputs = fill(inputs, scope.values)
+            inst, decided = read_line(line, scope)
             if decided:
                 decisions.append(Decision(len(insts), decided[0]))
-            insts.append(Instruction(kind, inputs, attrs, _define(runs, scope)))
+            insts.append(inst)
     except (IndexError, ScopeError, ValueError):
         raise Unreadable from None
     return Trace(tuple(insts), tuple(decisions))
+
+
+def read_line(line: str, scope: Scope) -> tuple[Instruction, tuple[Value, ...]]:
+    """Read the line of one instruction, without its end, and define its outputs in the scope.
+
+    Returns:
+        The instruction, and its decision as a tuple of none or one.
+
+    Raises:
+        Unreadable, IndexError, ScopeError, ValueError: the line is wrong, or a rare one.
+    """
+    kind, inputs, fill, attrs, runs, decided = _LINES[line]
+    if fill is not None:
+        inputs = fill(inputs, scope.values)
+    return Instruction(kind, inputs, attrs, _define(runs, scope)), decided
 
 
 class _Back(NamedTuple):

@@ -6,8 +6,14 @@ so that a program can read the place and a person can read the sentence.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 __all__ = [
     "IllegalToken",
+    "MigrationError",
+    "Refusal",
+    "RefusedToken",
+    "ReplayError",
     "TokenizerError",
     "TraceFileError",
     "TraceScriptError",
@@ -176,6 +182,89 @@ class IllegalToken(TraceScriptError):
             f"token {self.token} ({self.found}) cannot come next at place {self.place}, "
             f"after {self.line!r}; allowed_tokens() gives those that can"
         )
+
+
+class RefusedToken(IllegalToken):
+    """A token ends a line that TVM refuses. The state that refused it is as it was before.
+
+    Attributes:
+        reason: what TVM says, in one line.
+    """
+
+    def __init__(self, token: int, found: str, place: int, line: str, reason: str) -> None:
+        super().__init__(token, found, place, line)
+        self.args = (token, found, place, line, reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"token {self.token} ({self.found}) cannot come next at place {self.place}, "
+            f"after {self.line!r}: {self.reason}"
+        )
+
+
+class ReplayError(TraceScriptError):
+    """A trace cannot be applied. Mend the instruction, or apply it to the module it is of.
+
+    Attributes:
+        inst: the position of the instruction, None if it is not one of them that is at fault.
+        text: the instruction as a script writes it; empty without one.
+        reason: what is wrong with it, in one line: TVM's words, or what `check` says.
+    """
+
+    def __init__(self, reason: str, *, inst: int | None = None, text: str = "") -> None:
+        super().__init__(reason)
+        self.inst = inst
+        self.text = text
+        self.reason = reason
+
+    def __str__(self) -> str:
+        if self.inst is None:
+            return self.reason
+        return f"instruction {self.inst}, `{_shortened(self.text)}`: {self.reason}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.reason, self.__dict__.copy())
+
+
+class Refusal(NamedTuple):
+    """One reason why a trace cannot be migrated.
+
+    Attributes:
+        path: where, as a path into the JSON form of the trace; it may go on into the text of an
+            index map, with the number of a node.
+        reason: what stands in the way.
+        advice: what to do about it.
+    """
+
+    path: str
+    reason: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}; {self.advice}"
+
+
+class MigrationError(TraceScriptError):
+    """A trace cannot be taken to another release of TVM. Nothing of it was changed.
+
+    Attributes:
+        to: the release.
+        refusals: every place that stands in the way, in the order of the trace.
+    """
+
+    def __init__(self, to: str, refusals: tuple[Refusal, ...]) -> None:
+        super().__init__(to, refusals)
+        self.to = to
+        self.refusals = refusals
+
+    def __str__(self) -> str:
+        reasons = "".join(f"\n    {refusal}" for refusal in self.refusals)
+        return f"the trace cannot be migrated to TVM {self.to}:{reasons}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 2 * _WINDOW else text[: 2 * _WINDOW] + "..."
 
 
 def _rebuild(

@@ -56,6 +56,13 @@ class Scope:
         self.values: dict[str, list[RV]] = {"b": [], "l": [], "v": []}
         self._outputs = 0
 
+    def copy(self) -> Scope:
+        """A second scope that goes on from here by itself."""
+        twin = Scope()
+        twin.values = {letter: list(values) for letter, values in self.values.items()}
+        twin._outputs = self._outputs
+        return twin
+
     def resolve(self, letter: str, distance: int) -> RV:
         """The value that stands `distance` back among those of its type, 1 being the newest."""
         values = self.values[letter]

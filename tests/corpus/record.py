@@ -29,7 +29,9 @@ import tvm_ffi
 from _example import Example
 from tvm.s_tir.meta_schedule.database import JSONDatabase, TuningRecord
 from tvm.s_tir.schedule import InstructionKind, Trace
-from tvm.tirx import FloatImm, IntImm
+
+from tracescript import to_json
+from tracescript.tvm import from_tvm
 
 SCHEDULE_FUNCTION = "s_tir.schedule.Schedule"
 """The FFI functions with this prefix are the primitives; one instruction kind each, or none."""
@@ -91,28 +93,6 @@ RECORDERS: dict[str, Recorder] = {
 }
 
 
-def trace_as_json(trace: Trace) -> Any:
-    """Return the trace as plain Python values that `json.dumps` takes."""
-    return unbox(trace.as_json())
-
-
-def unbox(value: Any) -> Any:
-    """Replace TVM's boxes by Python values of the same type: 1, 1.0 and True stay apart."""
-    if isinstance(value, IntImm):
-        return bool(value.value) if str(value.ty) == "bool" else int(value.value)
-    if isinstance(value, FloatImm):
-        return float(value.value)
-    if isinstance(value, str):
-        return str(value)
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    if isinstance(value, list):
-        return [unbox(item) for item in value]
-    if isinstance(value, dict):
-        return {unbox(key): unbox(item) for key, item in value.items()}
-    raise TypeError(f"cannot unbox {type(value).__name__}")
-
-
 def made(examples: Iterable[Example], seed: int) -> list[Made]:
     """Run the examples, in order."""
     return [(example.module, example.schedule(seed).trace) for example in examples]
@@ -120,7 +100,7 @@ def made(examples: Iterable[Example], seed: int) -> list[Made]:
 
 def python_file(traces: Iterable[Made]) -> bytes:
     """Return the bare traces as Python's `json.dumps` writes them, one a line."""
-    return "".join(json.dumps(trace_as_json(trace)) + "\n" for _, trace in traces).encode()
+    return "".join(json.dumps(to_json(from_tvm(trace))) + "\n" for _, trace in traces).encode()
 
 
 def database_file(work_dir: Path, traces: Iterable[Made]) -> bytes:

@@ -26,6 +26,8 @@ import pool
 import spaces
 from workloads import Workload, draw
 
+from tracescript.tvm import import_intrinsics
+
 
 class Job(NamedTuple):
     """A workload and how much to sample of it."""
@@ -73,7 +75,7 @@ def _arguments() -> argparse.Namespace:
 
 def _run(jobs: list[Job], processes: int, file: IO[bytes]) -> None:
     """Append the part of every job to the file, and say how it goes every few seconds."""
-    spaces.import_intrinsics()
+    import_intrinsics()
     start = said = time.monotonic()
     counts: Counter[str] = Counter()
     for number, (job, answer) in enumerate(pool.results(jobs, _serve, processes), 1):

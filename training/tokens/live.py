@@ -11,28 +11,14 @@ import tvm
 from tvm.s_tir.meta_schedule.database import JSONDatabase, TuningRecord
 from tvm.s_tir.schedule import Trace
 from tvm.script import tirx as T  # noqa: N812 - TVMScript's convention
-from tvm.tirx import FloatImm, IntImm
+
+from tracescript import to_json
+from tracescript.tvm import from_tvm
 
 
 def python_form(trace: Trace) -> Any:
     """Return what `Trace.as_json` gives, as plain values: 1, 1.0 and True stay apart."""
-    return _unbox(trace.as_json())
-
-
-def _unbox(value: Any) -> Any:
-    if isinstance(value, IntImm):
-        return bool(value.value) if str(value.ty) == "bool" else int(value.value)
-    if isinstance(value, FloatImm):
-        return float(value.value)
-    if isinstance(value, str):
-        return str(value)
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    if isinstance(value, list):
-        return [_unbox(item) for item in value]
-    if isinstance(value, dict):
-        return {_unbox(key): _unbox(item) for key, item in value.items()}
-    raise TypeError(f"cannot unbox {type(value).__name__}")
+    return to_json(from_tvm(trace))
 
 
 class FileForm:

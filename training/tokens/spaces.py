@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from types import FrameType
 from typing import Any, NamedTuple
 
 import operators
@@ -31,28 +29,6 @@ class Sample(NamedTuple):
     schedule: Schedule
     passed: bool
     """Whether it went through all post-processors; if not, it was made without them."""
-
-
-def import_intrinsics() -> None:
-    """Import TVM's tensor intrinsics, which takes half a minute without this detour.
-
-    Each of their decorators calls `inspect.stack()`, which looks up the module of every frame.
-    """
-    original = inspect.getmodule
-    known: dict[Any, Any] = {}
-
-    def getmodule(item: Any, filename: str | None = None) -> Any:
-        if not isinstance(item, FrameType):
-            return original(item, filename)
-        if item.f_code not in known:
-            known[item.f_code] = original(item, filename)
-        return known[item.f_code]
-
-    inspect.getmodule = getmodule
-    try:
-        import tvm.s_tir.tensor_intrin  # noqa: F401
-    finally:
-        inspect.getmodule = original
 
 
 def module(workload: Workload) -> tvm.IRModule:

@@ -83,7 +83,7 @@ class ScriptMasker:
     def new(self, task: TaskInfo | None = None) -> MaskState:
         """The state at the beginning of a script, for a workload if one is given."""
         wanted = self.constraints.extents or self.constraints.names
-        room = self._room(task is not None and wanted)
+        room = self.room(task is not None and wanted)
         return MaskState(self, room, task if wanted else None)
 
     def warm(self, scripts: Iterable[str], task: TaskInfo | None = None) -> None:
@@ -108,7 +108,8 @@ class ScriptMasker:
         """How many 32-bit words a mask has."""
         return len(self.final)
 
-    def _room(self, tracked: bool) -> Room:
+    def room(self, tracked: bool) -> Room:
+        """The tables that states share: those that have a task to track, or those without."""
         room = self._rooms.get(tracked)
         if room is None:
             words = (data.decode() for data in self._symbols if data.isascii())

@@ -13,7 +13,7 @@ from tracescript.masks.outcomes import Demand, Outcome, Walker
 from tracescript.masks.positions import Machine, Position
 from tracescript.masks.scope import Scope, first_distance
 from tracescript.masks.tables import Table, Tree
-from tracescript.masks.task import Names, TaskInfo
+from tracescript.masks.task import Names
 from tracescript.masks.values import Text
 from tracescript.tokens import Tokenizer
 
@@ -67,8 +67,8 @@ class Room:
         """Tables that have only these names of blocks, if some are given."""
         return _Shelf(Walker(self.machine, names), self._tokenizer, self._tree)
 
-    def _case(self, task: TaskInfo, names: bool, extents: bool) -> Case:
-        return Case(self, task, names=names, extents=extents)
+    def _case(self, names: Names, keeps_names: bool, extents: bool) -> Case:
+        return Case(self, names, keeps_names=keeps_names, extents=extents)
 
 
 class _Shelf:
@@ -106,24 +106,23 @@ class _Shelf:
 
 
 class Case:
-    """One task in a room.
+    """What is known of the blocks of a workload, in a room.
 
     Attributes:
-        task: the task.
+        names: the names that blocks can have.
         extents: whether extents and numbers of loops are enforced.
     """
 
-    def __init__(self, room: Room, task: TaskInfo, *, names: bool, extents: bool) -> None:
-        self.task = task
-        self.names = Names(task)
-        self._keeps_names = names
+    def __init__(self, room: Room, names: Names, *, keeps_names: bool, extents: bool) -> None:
+        self.names = names
         self.extents = extents
+        self._keeps_names = keeps_names
         self._room = room
-        self._shelf = room.shelf(self.names)
+        self._shelf = room.shelf(names)
         self._verdicts: dict[Table, _Verdict] = {}
 
     def table(self, position: Position) -> Table:
-        """The table of a position for this task."""
+        """The table of a position for these names."""
         return (self._room if position.name is None else self._shelf).table(position)
 
     def outcome(self, position: Position, token: int) -> Outcome | None:
@@ -173,12 +172,12 @@ class Case:
         if any(isinstance(goal, Brackets) for goal in goals):
             return self._more_for_factors(goals, scope.extent(first_distance(line)))
         if position.line.block:
-            known = scope.loop_count(position.line.block, self.task)
+            known = scope.loop_count(position.line.block)
             return self._more_for_loops(position, goals, known)
         # Which block it will be is open.
         kind = self._room.machine.rules.kinds.get(position.line.kind)
         looks_up = kind is not None and kind.loops == "looks up"
-        return self._more_for_run(self.task.most_loops) if looks_up else 0
+        return self._more_for_run(scope.workload.most_loops) if looks_up else 0
 
     def _more_for_factors(self, goals: list[Goal], extent: int | None) -> int:
         rules = self._room.machine.rules
@@ -211,11 +210,7 @@ class Case:
         return self.names.begins(demand.name)
 
     def _is_count(self, demand: Demand, scope: Scope) -> bool:
-        if demand.name is not None:
-            loops = None if scope.changed else self.task.loops_of(demand.name)
-            known = None if loops is None else len(loops)
-        else:
-            known = scope.loop_count(demand.block, self.task)
+        known = scope.loop_count(_block(demand))
         if known is None:
             return True
         if demand.loops == "some":
@@ -226,6 +221,11 @@ class Case:
         return known > 0 and self._room.machine.is_spelled(f" l{known}", demand.loops or "")
 
 
+def _block(demand: Demand) -> int | str:
+    """The block whose loops are meant, by its name or by how far back it is."""
+    return demand.block if demand.name is None else demand.name
+
+
 class _Verdict:
     """What a task says about the tokens of a table, by what can change during a sequence."""
 
@@ -233,8 +233,13 @@ class _Verdict:
         self._case = case
         self._table = table
         names = [d for d in table.demands if d.loops is None]
-        self._counts = [d for d in table.demands if d.loops is not None]
-        self._distances = sorted({d.block for d in self._counts if d.name is None})
+        # What names no block is refused for its name.
+        self._counts = [
+            d
+            for d in table.demands
+            if d.loops is not None and (d.name is None or case.names.have(d.name))
+        ]
+        self._blocks = list(dict.fromkeys(map(_block, self._counts)))
         self._names = self._refused(names, Scope())
         self._masks: dict[tuple[object, ...], Bitmask | None] = {}
 
@@ -243,11 +248,11 @@ class _Verdict:
         mask = without(mask, self._names)
         if not self._counts or not self._case.extents:
             return mask
-        within = [d for d in self._distances if d <= len(scope.blocks)]
-        key = (scope.changed, *[scope.loop_count(d, self._case.task) for d in within])
+        # Tokens that reach further back are not in the mask anyway.
+        most = len(scope.blocks)
+        key = tuple([scope.loop_count(block) for block in self._blocks if _within(block, most)])
         if key not in self._masks:
-            # Tokens that reach further back are not in the mask anyway.
-            counts = [d for d in self._counts if d.block <= len(scope.blocks)]
+            counts = [demand for demand in self._counts if demand.block <= most]
             if len(self._masks) >= _MASKS:
                 self._masks.clear()
             self._masks[key] = self._refused(counts, scope)
@@ -256,3 +261,7 @@ class _Verdict:
     def _refused(self, demands: list[Demand], scope: Scope) -> Bitmask | None:
         refused = [demand for demand in demands if not self._case.allows(demand, scope)]
         return union([self._table.demands[demand] for demand in refused])
+
+
+def _within(block: int | str, most: int) -> bool:
+    return isinstance(block, str) or block <= most

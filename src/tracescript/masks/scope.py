@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import msgspec
 
 from tracescript.instructions import Kind
 from tracescript.literals import unquote
-from tracescript.masks.task import TaskInfo
+from tracescript.masks.task import Loops, TaskInfo, Workload
 
 __all__ = ["Scope", "defines", "first_distance"]
 
@@ -23,39 +23,47 @@ class Scope(msgspec.Struct, frozen=True):
         loops: the extents of loops, None where they are not known.
         exprs: the values of expressions, None where they are not known.
         changed: whether the loops of the workload are no longer what they were.
+        workload: what is known of the blocks.
     """
 
     blocks: tuple[str | None, ...] = ()
     loops: tuple[int | None, ...] = ()
     exprs: tuple[int | None, ...] = ()
     changed: bool = False
+    workload: Workload = TaskInfo(())
 
-    def loop_count(self, distance: int, task: TaskInfo) -> int | None:
-        """How many loops the block at a distance has, None if that is not known."""
-        loops = self.loops_of(distance, task)
+    def loop_count(self, block: int | str) -> int | None:
+        """How many loops a block has, None if that is not known.
+
+        Args:
+            block: its name, or how far back it is among the blocks.
+        """
+        loops = self.loops_of(block)
         return None if loops is None else len(loops)
 
-    def loops_of(self, distance: int, task: TaskInfo) -> tuple[int | None, ...] | None:
-        """The extents of the loops around the block at a distance, None if they are not known."""
-        name = self.blocks[-distance] if not self.changed else None
-        return None if name is None else task.loops_of(name)
+    def loops_of(self, block: int | str) -> Loops | None:
+        """The extents of the loops around a block, None if they are not known."""
+        name = self.blocks[-block] if isinstance(block, int) else block
+        return None if name is None or self.changed else self.workload.loops_of(name)
 
     def extent(self, distance: int) -> int | None:
         """The extent of the loop at a distance; None if it is not known or none that a loop has."""
         return _usual(self.loops[-distance])
 
-    def after(self, line: str, kind: Kind, task: TaskInfo) -> Scope:
+    def after(self, line: str, kind: Kind) -> Scope:
         """The scope after a whole line."""
         outputs = _OUTPUTS.search(line)
         letter, count = ("", 0) if outputs is None else (outputs[1], int(outputs[2] or 1))
-        new = _values(kind, _Line(line, count, self, task)) if count else ()
-        changed = self.changed or kind.loops in ("changes", "splits", "fuses")
+        new = _values(kind, _Line(line, count, self)) if count else ()
+        blocks, loops, exprs = self.blocks, self.loops, self.exprs
         if letter == "b":
-            name = _name(line) if kind.loops == "finds" else None
-            return Scope(self.blocks + (name,) * count, self.loops, self.exprs, changed)
-        if letter == "l":
-            return Scope(self.blocks, self.loops + new, self.exprs, changed)
-        return Scope(self.blocks, self.loops, self.exprs + new, changed)
+            blocks += (_name(line) if kind.loops == "finds" else None,) * count
+        elif letter == "l":
+            loops += new
+        else:
+            exprs += new
+        changed = self.changed or kind.loops in ("changes", "splits", "fuses")
+        return Scope(blocks, loops, exprs, changed, self.workload)
 
 
 class _Line(NamedTuple):
@@ -64,13 +72,9 @@ class _Line(NamedTuple):
     text: str
     outputs: int
     scope: Scope
-    task: TaskInfo
 
 
-_Values: TypeAlias = "tuple[int | None, ...]"
-
-
-def _values(kind: Kind, line: _Line) -> _Values:
+def _values(kind: Kind, line: _Line) -> Loops:
     """The extents or values that a line defines."""
     if kind.decision in ("tile", "partitioned tile"):
         return _tile(line)
@@ -81,20 +85,20 @@ def _values(kind: Kind, line: _Line) -> _Values:
     return _fused(line) if kind.loops == "fuses" else (None,) * line.outputs
 
 
-def _looked_up(line: _Line) -> _Values:
-    extents = line.scope.loops_of(first_distance(line.text), line.task)
+def _looked_up(line: _Line) -> Loops:
+    extents = line.scope.loops_of(first_distance(line.text))
     if extents is None or len(extents) != line.outputs:
         return (None,) * line.outputs
     return extents
 
 
-def _tile(line: _Line) -> _Values:
+def _tile(line: _Line) -> Loops:
     _, _, decision = line.text.rpartition(" = [")
     factors = tuple(map(int, decision[:-1].split())) if decision != line.text else ()
     return factors if len(factors) == line.outputs else (None,) * line.outputs
 
 
-def _split(line: _Line) -> _Values:
+def _split(line: _Line) -> Loops:
     words = _inputs(line)[1:]
     factors = [_factor(word, line.scope) for word in words]
     known = [factor for factor in factors if factor is not None]
@@ -118,7 +122,7 @@ def _usual(number: int | None) -> int | None:
     return number if number is not None and 0 < number <= _GREATEST else None
 
 
-def _fused(line: _Line) -> _Values:
+def _fused(line: _Line) -> Loops:
     extents = [line.scope.extent(int(word[2:])) for word in _inputs(line)]
     known = [extent for extent in extents if extent is not None]
     return (_usual(math.prod(known)) if len(known) == len(extents) else None,)

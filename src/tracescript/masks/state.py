@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,12 +17,14 @@ from tracescript.masks.positions import Position
 from tracescript.masks.room import Case, Room
 from tracescript.masks.scope import Scope, defines
 from tracescript.masks.tables import Table
-from tracescript.masks.task import TaskInfo
+from tracescript.masks.task import Names, TaskInfo
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from tracescript.masks.masker import ScriptMasker
 
-__all__ = ["MaskState"]
+__all__ = ["MaskState", "Node"]
 
 _FAR = 4096
 """More symbols than the factors of a tile are spelled with."""
@@ -33,7 +36,7 @@ _UNBOUNDED = 1 << 30
 """More values than any script has: what counts as in scope when scope is not enforced."""
 
 
-class _Node:
+class Node:
     """A sequence of tokens: the last one, and the node of those before. It never changes.
 
     Attributes:
@@ -47,7 +50,7 @@ class _Node:
     __slots__ = ("counts", "parent", "position", "scope", "token")
 
     def __init__(
-        self, position: Position | None, counts: Counts, parent: _Node | None, token: int
+        self, position: Position | None, counts: Counts, parent: Node | None, token: int
     ) -> None:
         self.position = position
         self.counts = counts
@@ -71,12 +74,10 @@ class MaskState:
     def __init__(self, masker: ScriptMasker, room: Room, task: TaskInfo | None) -> None:
         self._masker = masker
         self._room = room
-        given = masker.constraints
-        self._case: Case | None = (
-            None if task is None else room.case(task, given.names, given.extents)
-        )
-        start = 0 if given.scope else _UNBOUNDED
-        self._node = _Node(room.machine.start, (start, start, start), None, -1)
+        self._case: Case | None = None if task is None else self._case_of(task.names)
+        start = 0 if masker.constraints.scope else _UNBOUNDED
+        self._node = self._new_node(room.machine.start, (start, start, start), None, -1)
+        self._node.scope = Scope(workload=task or TaskInfo(())), ""
 
     # What may come next.
 
@@ -118,10 +119,9 @@ class MaskState:
         ahead, tokens = self.fork(), list[int]()
         while not ahead.is_finished():
             allowed = ahead.allowed_tokens()
-            if len(allowed) > 1:
+            if len(allowed) != 1 or not ahead.try_advance(allowed.tolist()):
                 break
-            tokens.append(int(allowed[0]))
-            ahead.advance(tokens[-1])
+            tokens += allowed.tolist()
         return tokens
 
     def completion(self) -> list[int]:
@@ -153,9 +153,10 @@ class MaskState:
         least = min(
             need.symbols for need in position.needs if need.b <= b and need.l <= l and need.v <= v
         )
-        if self._case is not None:
+        case = self._case_at(self._node)
+        if case is not None:
             scope = self._scope_here(self._node)
-            least += self._case.more_symbols(position, scope, self._scope()[1])
+            least += case.more_symbols(position, scope, self._scope()[1])
         return 1 + least
 
     @property
@@ -213,28 +214,34 @@ class MaskState:
         """Take back all tokens."""
         self.rollback(len(self.tokens))
 
-    def fork(self) -> MaskState:
+    def fork(self) -> Self:
         """A second state that goes on from here by itself."""
-        twin = object.__new__(MaskState)
-        twin._masker, twin._room, twin._case, twin._node = (
-            self._masker,
-            self._room,
-            self._case,
-            self._node,
-        )
-        return twin
+        return copy(self)
 
     # Inside.
 
-    def _table(self, position: Position) -> Table:
-        return (self._case or self._room).table(position)
+    def _case_at(self, _node: Node) -> Case | None:
+        """What is known of the workload at a place, None if there is nothing to be known."""
+        return self._case
+
+    def _case_of(self, names: Names) -> Case:
+        given = self._masker.constraints
+        return self._room.case(names, given.names, given.extents)
+
+    def _new_node(
+        self, position: Position | None, counts: Counts, parent: Node | None, token: int
+    ) -> Node:
+        return Node(position, counts, parent, token)
+
+    def _table(self, node: Node, position: Position) -> Table:
+        return (self._case_at(node) or self._room).table(position)
 
     def _mask(self, left: int | None) -> Bitmask:
         node = self._node
         position = node.position
         if position is None:
             return self._masker.final
-        table = self._table(position)
+        table = self._table(node, position)
         if left is None or left > table.longest + self._far():
             mask = self._possible(table.mask(node.counts), table)
         else:
@@ -243,25 +250,31 @@ class MaskState:
 
     def _far(self) -> int:
         """More symbols than a task can add to a line."""
-        return _FAR if self._case is None else _FAR + self._case.names.longest
+        case = self._case_at(self._node)
+        return _FAR if case is None else _FAR + case.names.longest
 
     def _possible(self, mask: Bitmask, table: Table) -> Bitmask:
         """A mask without what a task refuses."""
-        if self._case is None or not table.demands:
+        case = self._case_at(self._node)
+        if case is None or not table.demands:
             return mask
-        return self._case.restrict(table, mask, self._scope_here(self._node))
+        return case.restrict(table, mask, self._scope_here(self._node))
 
     def _within(self, left: int, table: Table) -> Bitmask:
         """The tokens after which the script can be finished with those that are left."""
         left = max(left, self.remaining_min())
         # One token comes now, and `<eos>` at the end.
         symbols = left - 2
-        if self._case is None:
+        if self._case_at(self._node) is None:
             return table.mask_within(self._node.counts, symbols)
-        near = table.mask_within(self._node.counts, symbols + _NEARER)
-        tokens = tokens_in(self._possible(near, table)).tolist()
+        tokens = tokens_in(self._nearly_within(symbols, table)).tolist()
         kept = [token for token in tokens if self._leaves(token) < left]
         return bitmask(kept, self._masker.tokenizer.vocab_size)
+
+    def _nearly_within(self, symbols: int, table: Table) -> Bitmask:
+        """At least the tokens after which the script can be finished with so many symbols."""
+        near = table.mask_within(self._node.counts, symbols + _NEARER)
+        return self._possible(near, table)
 
     def _leaves(self, token: int) -> int:
         """How many tokens suffice after this one."""
@@ -269,14 +282,15 @@ class MaskState:
         ahead.advance(token)
         return ahead.remaining_min()
 
-    def _after(self, node: _Node, token: int) -> _Node | None:
+    def _after(self, node: Node, token: int) -> Node | None:
         position = node.position
         if token == self._masker.tokenizer.eos_id:
             ends = position is None or position.begins_line
-            return _Node(None, node.counts, node, token) if ends else None
+            return self._new_node(None, node.counts, node, token) if ends else None
         if position is None:
             return None
-        outcome = (self._case or self._room).outcome(position, token)
+        case = self._case_at(node)
+        outcome = (case or self._room).outcome(position, token)
         if outcome is None:
             return None
         b, l, v = node.counts  # noqa: E741 (the letters of the references)
@@ -285,33 +299,33 @@ class MaskState:
                 break
         else:
             return None
-        if self._case is not None and outcome.demands:
+        if case is not None and outcome.demands:
             scope = self._scope_here(node)
-            if not all(self._case.allows(demand, scope) for demand in outcome.demands):
+            if not all(case.allows(demand, scope) for demand in outcome.demands):
                 return None
         more_b, more_l, more_v = outcome.defined
         counts = (b + more_b, l + more_l, v + more_v)
-        return self._resolved(_Node(outcome.position, counts, node, token))
+        return self._settled(self._new_node(outcome.position, counts, node, token))
 
     def _nearer(self) -> int:
         """A token that brings the end one token nearer."""
         position, left = self._node.position, self.remaining_min()
         if position is None or self.is_accepting():
             return self._masker.tokenizer.eos_id
-        outcomes = self._table(position).outcomes
+        outcomes = self._table(self._node, position).outcomes
         promising = sorted(outcomes, key=lambda token: outcomes[token].position.needs[0].symbols)
         for token in promising:
             if self.validate([token]) and self._leaves(token) < left:
                 return token
-        raise AssertionError(f"no way on from {self.tokens}")
+        raise self._illegal(promising[0])
 
-    def _resolved(self, node: _Node) -> _Node:
+    def _settled(self, node: Node) -> Node | None:
         """Tell the position what the task says: the extent of a loop, the end of known names."""
-        position = node.position
-        if self._case is None or position is None or not position.asks:
+        position, case = node.position, self._case_at(node)
+        if case is None or position is None or not position.asks:
             return node
         scope, text = self._scope_of(node)
-        known = self._case.resolve(position, scope, text)
+        known = case.resolve(position, scope, text)
         if known != position.threads:
             node.position = self._room.machine.replace(known)
         return node
@@ -319,13 +333,14 @@ class MaskState:
     def _scope(self) -> tuple[Scope, str]:
         return self._scope_of(self._node)
 
-    def _scope_of(self, node: _Node) -> tuple[Scope, str]:
+    def _scope_of(self, node: Node) -> tuple[Scope, str]:
         """The scope of the finished lines, and the text of the line that is not finished."""
-        path: list[_Node] = []
-        while node.scope is None and node.parent is not None:
+        path: list[Node] = []
+        while node.scope is None:
+            assert node.parent is not None
             path.append(node)
             node = node.parent
-        scope, text = node.scope or (Scope(), "")
+        scope, text = node.scope
         for later in reversed(path):
             text += self._masker.texts[later.token]
             *lines, text = text.split("\n")
@@ -334,7 +349,7 @@ class MaskState:
             later.scope = (scope, text)
         return scope, text
 
-    def _scope_here(self, node: _Node) -> Scope:
+    def _scope_here(self, node: Node) -> Scope:
         """The scope with the outputs of a line that lacks nothing but its end."""
         scope, text = self._scope_of(node)
         assert node.position is not None
@@ -344,12 +359,11 @@ class MaskState:
     def _scope_after(self, scope: Scope, line: str) -> Scope:
         if line + "\n" == HEADER:
             return scope
-        task = TaskInfo(()) if self._case is None else self._case.task
         kind = self._room.machine.rules.kinds[line.partition(" ")[0]]
-        return scope.after(line.encode("latin-1").decode(), kind, task)
+        return scope.after(line.encode("latin-1").decode(), kind)
 
-    def _path(self) -> Iterator[_Node]:
-        path: list[_Node] = []
+    def _path(self) -> Iterator[Node]:
+        path: list[Node] = []
         node = self._node
         while node.parent is not None:
             path.append(node)

@@ -1,0 +1,35 @@
+"""Live TVM: the only package here that imports it; the extra `tvm` brings the one it needs."""
+
+from tracescript.errors import IllegalToken, RefusedToken, ReplayError
+from tracescript.tvm.database import (
+    TraceDatabase,
+    decode_database,
+    decode_workloads,
+    encode_database,
+    encode_workloads,
+)
+from tracescript.tvm.intrinsics import import_intrinsics
+from tracescript.tvm.oracle import Oracle, OracleState
+from tracescript.tvm.rehearsal import end_rehearsals
+from tracescript.tvm.replay import replay
+from tracescript.tvm.tasks import task_of
+from tracescript.tvm.traces import from_tvm, to_tvm
+
+__all__ = [
+    "IllegalToken",
+    "Oracle",
+    "OracleState",
+    "RefusedToken",
+    "ReplayError",
+    "TraceDatabase",
+    "decode_database",
+    "decode_workloads",
+    "encode_database",
+    "encode_workloads",
+    "end_rehearsals",
+    "from_tvm",
+    "import_intrinsics",
+    "replay",
+    "task_of",
+    "to_tvm",
+]

@@ -1,0 +1,58 @@
+"""What a mask has to know of a module: its blocks, their loops and buffers."""
+
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# TVM has no type stubs.
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tvm.s_tir import Schedule
+from tvm.tirx import IntImm, PrimFunc
+
+from tracescript.masks.task import BlockInfo, Loops, TaskInfo
+
+__all__ = ["blocks_of", "constant", "extents_of", "task_of"]
+
+
+def task_of(module: Any) -> TaskInfo:
+    """The blocks of a module as masks take them: names, extents of loops, names of buffers.
+
+    Args:
+        module: a `tvm.IRModule` or a `PrimFunc`.
+    """
+    schedule = Schedule(module, debug_mask="none")
+    return TaskInfo(tuple([_block(schedule, block) for block in blocks_of(schedule)]))
+
+
+def blocks_of(schedule: Any) -> Iterator[Any]:
+    """The random variables of all blocks but the roots, outer ones first.
+
+    The schedule records the questions in its trace; ask a copy.
+    """
+    functions = schedule.mod.functions.items()
+    for name in [name for name, definition in functions if isinstance(definition, PrimFunc)]:
+        above = [schedule.get_sblock("root", name.name_hint)]
+        while above:
+            inside = list(schedule.get_child_blocks(above.pop()))
+            yield from inside
+            above += inside
+
+
+def extents_of(schedule: Any, block: Any) -> Loops:
+    """The extents of the loops around a block, the outermost first; None for no constant."""
+    return tuple([constant(schedule.get(loop).extent) for loop in schedule.get_loops(block)])
+
+
+def constant(extent: Any) -> int | None:
+    """An extent, None if it is no constant."""
+    return int(extent.value) if isinstance(extent, IntImm) else None
+
+
+def _block(schedule: Any, block: Any) -> BlockInfo:
+    made = schedule.get(block)
+    buffers = {str(region.source.name) for region in [*made.reads, *made.writes]}
+    loops = extents_of(schedule, block)
+    return BlockInfo(str(made.name_hint), loops, tuple(sorted(buffers)))
