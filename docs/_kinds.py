@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 
-from tracescript.instructions import KINDS, RELEASES, Attr, Form, Kind, Slot, kinds
+from tracescript.instructions import ASPECTS, KINDS, RELEASES, Attr, Form, Kind, Slot, kinds
 
 PAGE = Path(__file__).parent / "kinds.md"
 
@@ -28,6 +28,10 @@ _ASSUMPTIONS = """\
 
 - TVM 0.25, 0.26 and 0.27 were asked: which kinds they register, which are pure, and with how many
   inputs and attributes an instruction is refused. The project's tests ask 0.27 again.
+- What instructions look at and change was read off TVM 0.27 and is tested with it: that they
+  change no more, by a look at the module before and after each instruction; that they look at no
+  more, by putting instructions in another order and by leaving some out. For older releases it is
+  assumed to be the same.
 - Of older releases the numbers of kinds are known, and the pull request that brought a kind or a
   form. The release is the first that was cut after it was merged, by the release notes or by the
   dates. All numbers of kinds agree.
@@ -65,6 +69,28 @@ _DECISIONS = {
     "compute location": "the index of a loop, -1 for where the block is, -2 to inline it",
 }
 
+_ASPECTS = {
+    "blocks": "which blocks there are, and their names; with a block come and go the loops that "
+    "are around it alone",
+    "loops": "which loops are around the blocks that stay, in which order, and how blocks are "
+    "bound to them",
+    "extents": "the extents of the loops that stay",
+    "loop kinds": "the kinds and thread bindings of loops",
+    "loop annotations": "the annotations of loops",
+    "block annotations": "the annotations of blocks",
+    "dataflow": "what blocks compute, read and write, and in which order they stand",
+    "buffers": "the shapes, layouts, data types and memory scopes of buffers, and where they are "
+    "allocated",
+    "own annotation": "one annotation: that of the first input, under the key that is the first "
+    "attribute",
+}
+
+_LOOKS_AND_CHANGES = """\
+The module has these aspects. What an instruction looks at is all that can make a difference to
+what it defines, to what it changes, and to whether TVM takes it; what its random variables stand
+for is not counted. A kind that the table does not have may look at everything and change
+everything. The [dependency graph](graph.md) is built on this."""
+
 _COUNTS = {
     "any": "any number of {}s",
     "factors": "one {} for each factor",
@@ -75,7 +101,9 @@ _COUNTS = {
 def page() -> str:
     """The text of the page."""
     sections = [section for kind in KINDS.values() for section in _section(kind)]
-    return "\n".join([_TOP, *_overview(), "", *sections, *_texts(), "", _ASSUMPTIONS])
+    return "\n".join(
+        [_TOP, *_overview(), "", *sections, *_aspects(), "", *_texts(), "", _ASSUMPTIONS]
+    )
 
 
 def _overview() -> Iterator[str]:
@@ -102,7 +130,9 @@ def _section(kind: Kind) -> Iterator[str]:
     yield f"- Outputs: {_outputs(kind)}."
     if kind.decision != "none":
         yield f"- Decision: {_DECISIONS[kind.decision]}."
-    yield f"- Pure: {'yes, it leaves the module as it is' if kind.pure else 'no'}.\n"
+    yield f"- Pure: {'yes, it leaves the module as it is' if kind.pure else 'no'}."
+    yield f"- Looks at: {_listed(kind.looks)}."
+    yield f"- Changes: {_listed(kind.changes)}.\n"
     yield _row(["form", "TVM", "inputs", "attributes"])
     yield _row(["---"] * 4)
     for number, form in enumerate(kind.forms, 1):
@@ -139,6 +169,24 @@ def _choice(word: str, slot: Slot) -> str:
     if word != "list":
         return _WORDS[word]
     return f"list of {_slot(slot.items, 's')}" if slot.items else "list of the same"
+
+
+def _listed(aspects: tuple[str, ...]) -> str:
+    """Some aspects; what is left out is said where that is shorter."""
+    missing = [aspect for aspect in ASPECTS if aspect not in aspects]
+    if not missing:
+        return "everything"
+    if len(missing) < len(aspects):
+        return f"everything but {', '.join(missing)}"
+    return ", ".join(aspects) or "nothing"
+
+
+def _aspects() -> Iterator[str]:
+    yield "## What instructions look at and change\n"
+    yield f"{_LOOKS_AND_CHANGES}\n"
+    yield _row(["aspect", "what it is"])
+    yield _row(["---"] * 2)
+    yield from [_row([aspect, _ASPECTS[aspect]]) for aspect in (*ASPECTS, "own annotation")]
 
 
 def _texts() -> Iterator[str]:

@@ -13,34 +13,40 @@ need no parser on a Python that has none for the format, and they ship with no s
 finds and loads them.
 """
 
-from tracescript.instructions._releases import KINDS, era, kinds
+from tracescript.instructions._releases import KINDS, forms_of, kinds
 from tracescript.instructions._shapes import (
+    ASPECTS,
     LETTERS,
     RELEASES,
+    Aspect,
     Attr,
     DecisionKind,
     Form,
     Kind,
     LoopEffect,
     Outputs,
+    OwnAspect,
     RVType,
     Slot,
     ValueType,
 )
 
 __all__ = [
+    "ASPECTS",
     "KINDS",
     "LETTERS",
     "RELEASES",
+    "Aspect",
     "Attr",
     "DecisionKind",
     "Form",
     "Kind",
     "LoopEffect",
     "Outputs",
+    "OwnAspect",
     "RVType",
     "Slot",
     "ValueType",
-    "era",
+    "forms_of",
     "kinds",
 ]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tracescript.instructions._shapes import Attr, Kind
+from tracescript.instructions._shapes import Aspect, Attr, Kind
 from tracescript.instructions._slots import (
     A_BLOCK,
+    ALL_BUT_BLOCK_ANNOTATIONS,
     ANN_KEY,
     ANNOTATION,
     BLOCK,
@@ -34,6 +35,9 @@ from tracescript.instructions._slots import (
 
 __all__ = ["ROWS"]
 
+# A new block computes or copies what a block did itself.
+_ANOTHER_BLOCK: tuple[Aspect, ...] = ("blocks", "dataflow", "buffers")
+
 _INDEX = Attr("index", INT)
 _READ_BUFFER_INDEX = Attr("read_buffer_index", INT)
 _WRITE_BUFFER_INDEX = Attr("write_buffer_index", INT)
@@ -45,6 +49,8 @@ ROWS: tuple[Kind, ...] = (
         form(BLOCK, attrs=(BUFFER_INDEX, SCOPE), until="0.9"),
         form(BLOCK, BLOCK_LIST, attrs=(BUFFER_INDEX, SCOPE), since="0.10"),
         outputs=A_BLOCK,
+        looks=ALL_BUT_BLOCK_ANNOTATIONS,
+        changes=_ANOTHER_BLOCK,
         meaning="Copies a buffer that a block reads into a memory scope before it is read.",
     ),
     kind(
@@ -52,24 +58,32 @@ ROWS: tuple[Kind, ...] = (
         form(BLOCK, attrs=(BUFFER_INDEX, SCOPE), until="0.10"),
         form(BLOCK, BLOCK_LIST, attrs=(BUFFER_INDEX, SCOPE), since="0.11"),
         outputs=A_BLOCK,
+        looks=ALL_BUT_BLOCK_ANNOTATIONS,
+        changes=_ANOTHER_BLOCK,
         meaning="Lets a block write into a memory scope and copies the result back after it.",
     ),
     kind(
         "ReindexCacheRead",
         form(BLOCK, INDEX_MAP, attrs=(BUFFER_INDEX, SCOPE), since="0.12"),
         outputs=A_BLOCK,
+        looks=ALL_BUT_BLOCK_ANNOTATIONS,
+        changes=_ANOTHER_BLOCK,
         meaning="Is a CacheRead whose copy is laid out by an index map.",
     ),
     kind(
         "ReindexCacheWrite",
         form(BLOCK, INDEX_MAP, attrs=(BUFFER_INDEX, SCOPE), since="0.12"),
         outputs=A_BLOCK,
+        looks=ALL_BUT_BLOCK_ANNOTATIONS,
+        changes=_ANOTHER_BLOCK,
         meaning="Is a CacheWrite whose copy is laid out by an index map.",
     ),
     kind(
         "CacheInplace",
         form(BLOCK, attrs=(BUFFER_INDEX, SCOPE), since="0.11"),
         outputs=TWO_BLOCKS,
+        looks=ALL_BUT_BLOCK_ANNOTATIONS,
+        changes=_ANOTHER_BLOCK,
         meaning="Copies a buffer that a block updates in place, before and after the block.",
     ),
     kind(
@@ -83,6 +97,8 @@ ROWS: tuple[Kind, ...] = (
         "ReIndex",
         form(BLOCK, attrs=(BUFFER_INDEX, BUFFER_INDEX_TYPE), since="0.9"),
         outputs=A_BLOCK,
+        looks=ALL_BUT_BLOCK_ANNOTATIONS,
+        changes=_ANOTHER_BLOCK,
         meaning="Copies a buffer so that the block reaches it by its iteration variables alone.",
     ),
     kind(
@@ -102,22 +118,30 @@ ROWS: tuple[Kind, ...] = (
         "ComputeAt",
         form(BLOCK, LOOP, attrs=(PRESERVE_UNIT_LOOPS,), until="0.9"),
         form(BLOCK, LOOP, attrs=(PRESERVE_UNIT_LOOPS, _INDEX), since="0.10"),
+        looks=ALL_BUT_BLOCK_ANNOTATIONS,
+        changes=("blocks", "loops", "dataflow", "buffers"),
         meaning="Moves a block under a loop of the blocks that read its result.",
     ),
     kind(
         "ReverseComputeAt",
         form(BLOCK, LOOP, attrs=(PRESERVE_UNIT_LOOPS,), until="0.9"),
         form(BLOCK, LOOP, attrs=(PRESERVE_UNIT_LOOPS, _INDEX), since="0.10"),
+        looks=ALL_BUT_BLOCK_ANNOTATIONS,
+        changes=("blocks", "loops", "dataflow", "buffers"),
         meaning="Moves a block under a loop of the blocks that compute what it reads.",
     ),
     kind(
         "ComputeInline",
         form(BLOCK),
+        looks=ALL_BUT_BLOCK_ANNOTATIONS,
+        changes=("blocks", "dataflow", "buffers"),
         meaning="Dissolves a block in the blocks that read its result.",
     ),
     kind(
         "ReverseComputeInline",
         form(BLOCK),
+        looks=ALL_BUT_BLOCK_ANNOTATIONS,
+        changes=("blocks", "dataflow", "buffers"),
         meaning="Dissolves a block in the one block that computes what it reads.",
     ),
     # Reductions and padding.
@@ -174,12 +198,16 @@ ROWS: tuple[Kind, ...] = (
         "Annotate",
         form(PLACE, ANNOTATION, attrs=(ANN_KEY,), since="0.9"),
         loops="keeps",
+        looks=("own annotation",),
+        changes=("own annotation",),
         meaning="Attaches a value to a block or a loop under a key.",
     ),
     kind(
         "Unannotate",
         form(PLACE, attrs=(ANN_KEY,), since="0.9"),
         loops="keeps",
+        looks=("own annotation",),
+        changes=("own annotation",),
         meaning="Removes the value under a key from a block or a loop.",
     ),
     # Buffers and layouts.
@@ -190,18 +218,24 @@ ROWS: tuple[Kind, ...] = (
             attrs=(BUFFER_INDEX, Attr("axis", INT), Attr("factor", INT), Attr("offset", INT)),
         ),
         loops="keeps",
+        looks=("block annotations", "dataflow", "buffers"),
+        changes=("block annotations",),
         meaning="Aligns an axis of a buffer to a factor and an offset.",
     ),
     kind(
         "SetScope",
         form(BLOCK, attrs=(BUFFER_INDEX, SCOPE), since="0.9"),
         loops="keeps",
+        looks=("dataflow", "buffers"),
+        changes=("dataflow", "buffers"),
         meaning="Moves a buffer that a block writes to another memory scope.",
     ),
     kind(
         "UnsafeSetDType",
         form(BLOCK, attrs=(BUFFER_INDEX, DTYPE), since="0.12"),
         loops="keeps",
+        looks=("dataflow", "buffers"),
+        changes=("dataflow", "buffers"),
         meaning="Changes the data type of a buffer, whatever that does to the result.",
     ),
     kind(
@@ -246,20 +280,32 @@ ROWS: tuple[Kind, ...] = (
             until="0.25",
         ),
         loops="keeps",
+        looks=("dataflow", "buffers"),
+        changes=("dataflow", "buffers"),
         meaning="Groups the axes of a buffer: each group becomes one physical axis.",
     ),
     kind(
         "AnnotateBufferAccess",
         form(BLOCK, INT, INT, INDEX_MAP, since="0.19"),
         loops="keeps",
+        looks=("block annotations", "dataflow", "buffers"),
+        changes=("block annotations", "dataflow"),
         meaning="States by an index map which region of a buffer a block reads or writes.",
     ),
     kind(
         "UnsafeHideBufferAccess",
         form(BLOCK, BUFFER_KIND, INT_LIST, since="0.13"),
         loops="keeps",
+        looks=("dataflow",),
+        changes=("dataflow",),
         meaning="Removes buffers from what a block says that it reads or writes.",
     ),
     # The part after this one follows from the target and the module.
-    kind("EnterPostproc", form(), loops="keeps", meaning="Marks where the post-processors begin."),
+    kind(
+        "EnterPostproc",
+        form(),
+        loops="keeps",
+        starts_postproc=True,
+        meaning="Marks where the post-processors begin.",
+    ),
 )

@@ -6,6 +6,7 @@ from tracescript.instructions._shapes import Attr, Kind
 from tracescript.instructions._slots import (
     A_BLOCK,
     A_LOOP,
+    ALL_BUT_BLOCK_ANNOTATIONS,
     AN_EXPR,
     BLOCK,
     BLOCK_NAME,
@@ -39,6 +40,7 @@ ROWS: tuple[Kind, ...] = (
         outputs=AN_EXPR,
         decision="categorical",
         pure=True,
+        looks=(),
         meaning="Picks one of the candidate integers, each with its probability.",
     ),
     kind(
@@ -47,6 +49,7 @@ ROWS: tuple[Kind, ...] = (
         outputs=TILE,
         decision="tile",
         pure=True,
+        looks=("extents",),
         meaning="Picks n factors whose product is the extent of the loop.",
     ),
     kind(
@@ -59,6 +62,7 @@ ROWS: tuple[Kind, ...] = (
         outputs=TILE,
         decision="partitioned tile",
         pure=True,
+        looks=("extents",),
         meaning="Picks n factors of the loop; the inner ones form a multiple of a given number.",
     ),
     kind(
@@ -67,6 +71,7 @@ ROWS: tuple[Kind, ...] = (
         outputs=A_LOOP,
         decision="compute location",
         pure=True,
+        looks=ALL_BUT_BLOCK_ANNOTATIONS,
         meaning="Picks a loop that the block may be computed at, or its own place, or inlining.",
     ),
     # Looking things up.
@@ -76,6 +81,7 @@ ROWS: tuple[Kind, ...] = (
         outputs=A_BLOCK,
         pure=True,
         loops="finds",
+        looks=("blocks",),
         meaning="Finds a block of a function by its name; the older name of GetSBlock.",
     ),
     kind(
@@ -84,6 +90,7 @@ ROWS: tuple[Kind, ...] = (
         outputs=A_BLOCK,
         pure=True,
         loops="finds",
+        looks=("blocks",),
         meaning="Finds a block of a function by its name.",
     ),
     kind(
@@ -92,6 +99,7 @@ ROWS: tuple[Kind, ...] = (
         outputs=SOME_LOOPS,
         pure=True,
         loops="looks up",
+        looks=("loops",),
         meaning="Lists the loops around a block, the outermost first.",
     ),
     kind(
@@ -99,6 +107,7 @@ ROWS: tuple[Kind, ...] = (
         form(PLACE),
         outputs=BLOCKS,
         pure=True,
+        looks=("blocks", "loops", "dataflow"),
         meaning="Lists the blocks directly inside a block or a loop.",
     ),
     kind(
@@ -106,6 +115,7 @@ ROWS: tuple[Kind, ...] = (
         form(BLOCK),
         outputs=BLOCKS,
         pure=True,
+        looks=("blocks", "dataflow"),
         meaning="Lists the blocks that write what this block reads.",
     ),
     kind(
@@ -113,6 +123,7 @@ ROWS: tuple[Kind, ...] = (
         form(BLOCK),
         outputs=BLOCKS,
         pure=True,
+        looks=("blocks", "dataflow"),
         meaning="Lists the blocks that read what this block writes.",
     ),
     kind(
@@ -120,6 +131,7 @@ ROWS: tuple[Kind, ...] = (
         form(BLOCK, since="0.12"),
         outputs=BLOCKS,
         pure=True,
+        looks=("blocks", "dataflow"),
         meaning="Lists the blocks inside this scope that write a result of the function.",
     ),
     # Loops.
@@ -135,6 +147,8 @@ ROWS: tuple[Kind, ...] = (
         form(LOOP, LOOPS, attrs=(PRESERVE_UNIT_ITERS,), since="0.9"),
         outputs=A_LOOP,
         loops="fuses",
+        looks=("blocks", "loops", "extents", "loop kinds", "loop annotations"),
+        changes=("loops",),
         meaning="Flattens nested loops into one.",
     ),
     kind(
@@ -150,6 +164,8 @@ ROWS: tuple[Kind, ...] = (
         ),
         outputs=LOOP_PER_FACTOR,
         loops="splits",
+        looks=("extents", "loop kinds", "loop annotations"),
+        changes=("loops",),
         meaning="Turns a loop into a nest of loops, one for each factor.",
     ),
     kind(
@@ -161,36 +177,55 @@ ROWS: tuple[Kind, ...] = (
     kind(
         "Reorder",
         form(LOOPS),
+        looks=("blocks", "loops", "extents", "dataflow"),
+        changes=("loops",),
         meaning="Puts nested loops into the given order.",
     ),
     kind(
         "ReorderBlockIterVar",
         form(BLOCK, INT_LIST, since="0.12"),
+        looks=("dataflow",),
+        changes=("loops", "dataflow"),
         meaning="Puts the iteration variables of a block into the given order.",
     ),
     kind(
         "AddUnitLoop",
         form(PLACE, since="0.9"),
         outputs=A_LOOP,
+        looks=(),
+        changes=("loops",),
         meaning="Wraps a block or a loop in a loop of one iteration.",
     ),
     kind(
         "Parallel",
         form(LOOP),
         loops="keeps",
+        looks=("blocks", "loops", "dataflow"),
+        changes=("loop kinds",),
         meaning="Runs the iterations of a loop on CPU threads.",
     ),
     kind(
         "Vectorize",
         form(LOOP),
         loops="keeps",
+        looks=("blocks", "loops", "dataflow"),
+        changes=("loop kinds",),
         meaning="Runs the iterations of a loop as vector lanes.",
     ),
     kind(
         "Bind",
         form(LOOP, attrs=(THREAD_AXIS,)),
         loops="keeps",
+        looks=("blocks", "loops", "dataflow"),
+        changes=("loop kinds",),
         meaning="Runs the iterations of a loop on a thread axis of the GPU.",
     ),
-    kind("Unroll", form(LOOP), loops="keeps", meaning="Writes out the iterations of a loop."),
+    kind(
+        "Unroll",
+        form(LOOP),
+        loops="keeps",
+        looks=(),
+        changes=("loop kinds",),
+        meaning="Writes out the iterations of a loop.",
+    ),
 )

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
+from typing import cast
 
 import msgspec
 
 from tracescript.instructions import _blocks, _loops
-from tracescript.instructions._shapes import RELEASES, Form, Kind
-from tracescript.model import Trace
+from tracescript.instructions._shapes import LETTERS, RELEASES, Form, Kind, Slot
+from tracescript.model import RV, IndexMap, Instruction, JSONNull
 
-__all__ = ["KINDS", "era", "kinds"]
+__all__ = ["KINDS", "forms_of", "kinds"]
 
 KINDS: Mapping[str, Kind] = MappingProxyType(
     {row.name: row for row in (*_loops.ROWS, *_blocks.ROWS)}
@@ -52,19 +53,60 @@ def _kinds_of(tvm: str) -> Mapping[str, Kind]:
     )
 
 
-def era(trace: Trace) -> str:
-    r"""The TVM releases that a trace can come from, as far as two well-known changes tell.
+def forms_of(inst: Instruction) -> tuple[Form, ...]:
+    r"""The forms of its kind, of all releases, that an instruction can be in, oldest first.
 
-    `GetBlock` became `GetSBlock` in 0.24, and `Split` got its second attribute in 0.17.
+    An instruction is in a form if it has as many inputs and attributes, each of a type that
+    its slot takes. What a random variable stands for is not looked at.
+
+    Returns:
+        No form, if the table does not know the kind or no release had it like that.
 
     >>> from tracescript import loads
-    >>> era(loads('tracescript 1\nGetSBlock | "C" "main" -> b\n'))
-    'from 0.24'
+    >>> (split,) = loads('tracescript 1\nSplit @"l0" null 4 | true false -> l2\n').insts
+    >>> [(form.since, form.until) for form in forms_of(split)]
+    [('0.17', '0.27')]
     """
-    names = {inst.kind for inst in trace.insts}
-    splits = {len(inst.attrs) for inst in trace.insts if inst.kind == "Split"}
-    first = "0.24" if "GetSBlock" in names else "0.17" if 2 in splits else None
-    last = "0.16" if splits & {0, 1} else "0.23" if "GetBlock" in names else None
-    if first and last:
-        return f"{first} to {last}" if first < last else "of no one release"
-    return f"from {first}" if first else f"to {last}" if last else "any"
+    kind = KINDS.get(inst.kind)
+    return tuple(form for form in kind.forms if _is_in(form, inst)) if kind else ()
+
+
+def _is_in(form: Form, inst: Instruction) -> bool:
+    if not form.takes(len(inst.inputs)) or len(form.attrs) != len(inst.attrs):
+        return False
+    slots = [form.slot(position) for position in range(len(inst.inputs))]
+    return all(
+        slot is not None and _fits(item, slot, _INPUT_TYPES)
+        for item, slot in zip(inst.inputs, slots, strict=True)
+    ) and all(
+        _fits(value, attr.slot, _ATTR_TYPES)
+        for value, attr in zip(inst.attrs, form.attrs, strict=True)
+    )
+
+
+_RV_TYPES = frozenset(LETTERS)
+
+_INPUT_TYPES: Mapping[type, frozenset[str]] = {
+    RV: _RV_TYPES,
+    IndexMap: frozenset({"index map"}),
+    JSONNull: frozenset({"null"}),
+    type(None): frozenset({"none"}),
+    bool: frozenset({"bool"}),
+    int: frozenset({"int"}),
+    float: frozenset({"float"}),
+    str: frozenset({"str"}),
+    tuple: frozenset({"list"}),
+    dict: frozenset({"dict"}),
+}
+"""What the types of the model are called in a slot."""
+
+_ATTR_TYPES: Mapping[type, frozenset[str]] = {**_INPUT_TYPES, type(None): frozenset({"null"})}
+
+
+def _fits(value: object, slot: Slot, types: Mapping[type, frozenset[str]]) -> bool:
+    if types[type(value)].isdisjoint(slot.types):
+        return False
+    if not isinstance(value, tuple):
+        return True
+    items = cast("tuple[object, ...]", value)
+    return all(_fits(item, slot.items or slot, types) for item in items)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
 __all__ = [
+    "ASPECTS",
     "LETTERS",
     "RELEASES",
+    "Aspect",
     "Attr",
     "DecisionKind",
     "Form",
     "Kind",
     "LoopEffect",
     "Outputs",
+    "OwnAspect",
     "RVType",
     "Slot",
     "ValueType",
@@ -51,6 +54,32 @@ LoopEffect: TypeAlias = Literal["finds", "looks up", "splits", "fuses", "changes
 It finds a block by its name, looks up the loops around one, splits a loop, fuses some,
 changes the loops around blocks in another way, or keeps them as they are.
 """
+
+Aspect: TypeAlias = Literal[
+    "blocks",
+    "loops",
+    "extents",
+    "loop kinds",
+    "loop annotations",
+    "block annotations",
+    "dataflow",
+    "buffers",
+]
+"""A part of the module that an instruction can look at or change.
+
+`blocks` is which blocks there are, and their names; with a block come and go the loops that
+are around it alone. `loops` is which loops are around the blocks that stay, in which order,
+and how the blocks are bound to them. `extents` are the extents of the loops that stay,
+`loop kinds` their kinds and thread bindings. `dataflow` is what blocks compute, read and
+write, and in which order they stand. `buffers` are the shapes, layouts, data types and memory
+scopes of buffers, and where they are allocated.
+"""
+
+ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
+"""Every aspect, in a fixed order."""
+
+OwnAspect: TypeAlias = Literal["own annotation"]
+"""Stands for one annotation: the first input has it, under a key that is the first attribute."""
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -148,6 +177,12 @@ class Kind(msgspec.Struct, frozen=True):
         decision: what it samples.
         loops: what it has to do with loops.
         pure: it leaves the module as it is: it only looks, or samples.
+        looks: what of the module its result can depend on: what it defines, what it changes,
+            and whether TVM refuses it.
+        changes: what of the module it can change. A change that only adds to what is there,
+            such as that of a Split, need not be among what it looks at.
+        starts_postproc: it marks where the post-processors begin. What stands behind it they
+            derived from the whole module before it, so it looks at and changes everything.
         since: the first release that had the kind.
         until: the last one.
     """
@@ -159,5 +194,8 @@ class Kind(msgspec.Struct, frozen=True):
     decision: DecisionKind
     loops: LoopEffect
     pure: bool
+    looks: tuple[Aspect | OwnAspect, ...]
+    changes: tuple[Aspect | OwnAspect, ...]
+    starts_postproc: bool
     since: str
     until: str

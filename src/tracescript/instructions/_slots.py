@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from tracescript.instructions._shapes import (
+    ASPECTS,
     RELEASES,
+    Aspect,
     Attr,
     DecisionKind,
     Form,
     Kind,
     LoopEffect,
     Outputs,
+    OwnAspect,
     Slot,
 )
 
@@ -106,6 +109,10 @@ LOOP_PER_FACTOR = Outputs("loop", "factors")
 AN_EXPR = Outputs("expr", 1)
 TILE = Outputs("expr", "first attribute")
 
+ALL_BUT_BLOCK_ANNOTATIONS: tuple[Aspect, ...] = tuple(
+    aspect for aspect in ASPECTS if aspect != "block annotations"
+)
+
 
 def form(
     *inputs: Slot,
@@ -124,14 +131,30 @@ def kind(
     decision: DecisionKind = "none",
     loops: LoopEffect = "changes",
     pure: bool = False,
+    looks: tuple[Aspect | OwnAspect, ...] = ASPECTS,
+    changes: tuple[Aspect | OwnAspect, ...] = ASPECTS,
+    starts_postproc: bool = False,
     meaning: str,
 ) -> Kind:
     """One row; a kind is there for as long as one of its forms is.
 
-    What is pure leaves the loops as they are, so there the effect need not be said.
+    A kind may look at everything and change everything until its row says less. What is pure
+    leaves the module as it is, so there nothing of that need be said.
     """
-    if pure and loops == "changes":
-        loops = "keeps"
-    since = min((one.since for one in forms), key=RELEASES.index)
-    until = max((one.until for one in forms), key=RELEASES.index)
-    return Kind(name, meaning, forms, outputs, decision, loops, pure, since, until)
+    if pure:
+        changes = ()
+        loops = "keeps" if loops == "changes" else loops
+    return Kind(
+        name,
+        meaning,
+        forms,
+        outputs,
+        decision,
+        loops,
+        pure,
+        looks,
+        changes,
+        starts_postproc,
+        since=min((one.since for one in forms), key=RELEASES.index),
+        until=max((one.until for one in forms), key=RELEASES.index),
+    )
