@@ -16,11 +16,10 @@ from tracescript import (
     Trace,
     TraceShapeError,
     from_json,
-    loads,
     to_json,
 )
 from tracescript.check import Problem, check
-from tracescript.instructions import KINDS, era
+from tracescript.instructions import KINDS
 from tracescript.testing import traces
 
 REMOVED = {"GetBlock", "SetAxisSeparator"}
@@ -751,20 +750,3 @@ def test_the_model_and_the_json_are_checked_alike():
         (Decision(0, 1),),
     )
     assert [problem.path for problem in check(trace)] == ["$[1][0][0]"]
-
-
-@pytest.mark.parametrize(
-    ("lines", "expected"),
-    [
-        ("EnterPostproc\n", "any"),
-        ('GetSBlock | "C" "main" -> b\n', "from 0.24"),
-        ('GetBlock | "C" "main" -> b\n', "to 0.23"),
-        ("Split null 4 | 1 -> l2\n", "to 0.16"),
-        ("Split null 4 | 1 0 -> l2\n", "from 0.17"),
-        ('GetBlock | "C" "main" -> b\nSplit null 4 | 1 0 -> l2\n', "0.17 to 0.23"),
-        ('GetBlock | "C" "main" -> b\nSplit null 4 | 1 -> l2\n', "to 0.16"),
-        ('GetSBlock | "C" "main" -> b\nSplit null 4 | 1 -> l2\n', "of no one release"),
-    ],
-)
-def test_era(lines, expected):
-    assert era(loads("tracescript 1\n" + lines)) == expected

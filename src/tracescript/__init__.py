@@ -2,9 +2,14 @@
 
 from tracescript._grammar import grammar_text
 from tracescript.decode import loads
+from tracescript.dependencies import graph, simplify
 from tracescript.encode import dumps
 from tracescript.errors import (
     IllegalToken,
+    MigrationError,
+    Refusal,
+    RefusedToken,
+    ReplayError,
     TokenizerError,
     TraceFileError,
     TraceScriptError,
@@ -14,6 +19,7 @@ from tracescript.errors import (
 )
 from tracescript.files import Record, Summary, decode_file, encode_file, iter_records
 from tracescript.json_trace import from_json, to_json
+from tracescript.migration import AppliedStep, Migration, infer_release, migrate
 from tracescript.model import (
     MAX_DEPTH,
     MAX_OUTPUTS,
@@ -33,13 +39,19 @@ __all__ = [
     "MAX_OUTPUTS",
     "NULL",
     "RV",
+    "AppliedStep",
     "Decision",
     "IllegalToken",
     "IndexMap",
     "Input",
     "Instruction",
     "JSONNull",
+    "Migration",
+    "MigrationError",
     "Record",
+    "Refusal",
+    "RefusedToken",
+    "ReplayError",
     "Summary",
     "TokenizerError",
     "Trace",
@@ -54,7 +66,11 @@ __all__ = [
     "encode_file",
     "from_json",
     "grammar_text",
+    "graph",
+    "infer_release",
     "iter_records",
     "loads",
+    "migrate",
+    "simplify",
     "to_json",
 ]

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from tracescript.cli import check, convert, grammar, show, stats, tokens
+from tracescript.cli import check, convert, grammar, migrate, show, stats, tokens
 from tracescript.errors import TraceScriptError
 
 __all__ = ["main"]
@@ -61,6 +61,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version('tracescript')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (convert, show, check, stats, tokens, grammar):
+    for module in (convert, show, check, migrate, stats, tokens, grammar):
         module.add_commands(commands)
     return parser

@@ -12,8 +12,9 @@ from tracescript.cli.options import Commands, add_files
 from tracescript.encode import dumps
 from tracescript.files.output import name_of
 from tracescript.files.read import iter_items
-from tracescript.instructions import era
+from tracescript.instructions import RELEASES
 from tracescript.json_trace import to_json
+from tracescript.migration import infer_release
 from tracescript.model import Trace
 
 __all__ = ["add_commands"]
@@ -62,7 +63,7 @@ class _Counts:
     def add(self, trace: Trace, workload: int | None) -> None:
         """Count one trace."""
         self._workloads[workload] += 1
-        self._eras[era(trace)] += 1
+        self._eras[_era(infer_release(trace))] += 1
         self._kinds.update(inst.kind for inst in trace.insts)
         self._lengths.append(len(trace.insts))
         self._decisions += len(trace.decisions)
@@ -90,6 +91,20 @@ class _Counts:
             "eras": dict(self._eras.most_common()),
             "kinds": dict(self._kinds.most_common()),
         }
+
+
+def _era(releases: tuple[str, ...]) -> str:
+    """The releases that a trace can come from, in words."""
+    if not releases:
+        return "of no one release"
+    first, last = releases[0], releases[-1]
+    if len(releases) == len(RELEASES):
+        return "any"
+    if first == RELEASES[0]:
+        return f"to {last}"
+    if last == RELEASES[-1]:
+        return f"from {first}"
+    return f"{first} to {last}"
 
 
 def _table(file: str, report: dict[str, Any]) -> str:
