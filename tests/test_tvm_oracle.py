@@ -51,7 +51,7 @@ def test_chance_under_the_oracle_writes_what_tvm_applies(level, seed):
     choices = random.Random(seed)
     module = tvm_cases.modules("cuda")[seed % len(tvm_cases.modules("cuda"))]
     state = Oracle(MASKERS[level], module).sample(
-        lambda tokens: int(choices.choice(tokens)), tokens=160, tries=600
+        lambda _, allowed: int(choices.choice(allowed)), tokens=160, tries=600
     )
     assert state.is_finished()
     trace = loads(TOKENIZERS[level].decode(state.tokens))
@@ -197,7 +197,7 @@ def test_a_sample_ends_with_a_whole_line_when_the_tries_are_over():
     choices = random.Random(3)
     for tries in (1, 2, 10, 40):
         state = oracle("symbol").sample(
-            lambda ids: int(choices.choice(ids)), tokens=60, tries=tries
+            lambda _, allowed: int(choices.choice(allowed)), tokens=60, tries=tries
         )
         assert state.is_finished()
         loads(TOKENIZERS["symbol"].decode(state.tokens))

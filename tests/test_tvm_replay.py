@@ -1,5 +1,6 @@
 """Traces are applied as TVM applies them, and what it refuses or dies of is named."""
 
+import json
 import os
 import pickle
 import signal
@@ -9,7 +10,7 @@ import textwrap
 
 import pytest
 
-from tracescript import loads, to_json
+from tracescript import from_json, loads, to_json
 
 tvm = pytest.importorskip("tvm", reason="the extra `tvm` is not installed")
 
@@ -249,3 +250,39 @@ def test_one_process_serves_many_and_ends_with_this_one():
     assert ran.returncode == 0, ran.stderr
     with pytest.raises(ProcessLookupError):
         os.kill(int(ran.stdout), 0)
+
+
+# Index maps.
+
+
+def odd_map(change):
+    """The example of two layouts, with a change in the text of the first one."""
+    example = tvm_cases.example("transform_layouts")
+    value = to_json(from_tvm(example.schedule(tvm_cases.SEED).trace))
+    inst = next(inst for inst in value[0] if inst[0] == "TransformLayout")
+    text = json.loads(inst[1][1])
+    change(text)
+    inst[1][1] = json.dumps(text)
+    return from_json(value), example.module
+
+
+def to_itself(text):
+    arrays = [node for node in text["nodes"] if node["type"] == "ffi.Array"]
+    arrays[-1]["data"] = [text["root_index"]]
+
+
+def to_nothing(text):
+    text["nodes"].append({"type": "None"})
+    (root,) = [node for node in text["nodes"] if node["type"] == "tirx.IndexMap"]
+    text["nodes"][root["data"]["final_indices"]]["data"][0] = len(text["nodes"]) - 1
+
+
+@pytest.mark.parametrize("change", [to_itself, to_nothing])
+def test_an_index_map_that_kills_tvm_is_refused_or_rehearsed(change):
+    trace, module = odd_map(change)
+    with pytest.raises(ReplayError, match="an index map whose nodes are known, found"):
+        replay(trace, module)
+    with pytest.raises(ReplayError, match="an index map whose nodes are known, found"):
+        to_tvm(trace)
+    with pytest.raises(ReplayError, match=r"TVM died of SIG|Cannot|requires|expected"):
+        replay(trace, module, isolated=True)

@@ -10,8 +10,8 @@ from multiprocessing import connection, get_context
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-SECONDS_PER_JOB = 60
-"""A job that takes longer is given up and its process ended."""
+SECONDS_PER_JOB = 60.0
+"""Time enough for a job, unless something hangs."""
 
 Serve = Callable[[Connection], None]
 """What a process runs: answers every job that it receives with bytes, until the pipe closes."""
@@ -26,17 +26,18 @@ class Outcome(NamedTuple):
 
 
 class _Worker:
-    def __init__(self, serve: Serve) -> None:
+    def __init__(self, serve: Serve, seconds: float) -> None:
         context = get_context("fork")
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_child, args=(serve, theirs, self.pipe), daemon=True)
         self.process.start()
         theirs.close()
         self.job: Any = None
+        self.seconds = seconds
         self.deadline = 0.0
 
     def give(self, job: Any) -> None:
-        self.job, self.deadline = job, time.monotonic() + SECONDS_PER_JOB
+        self.job, self.deadline = job, time.monotonic() + self.seconds
         self.pipe.send(job)
 
     def answer(self) -> bytes | None:
@@ -51,13 +52,18 @@ class _Worker:
         self.pipe.close()
 
 
-def results(jobs: Iterable[Any], serve: Serve, processes: int) -> Iterator[Outcome]:
-    """Yield the outcome of every job, in the order in which they end."""
+def results(
+    jobs: Iterable[Any], serve: Serve, processes: int, seconds: float = SECONDS_PER_JOB
+) -> Iterator[Outcome]:
+    """Yield the outcome of every job, in the order in which they end.
+
+    A job that takes longer than so many seconds is given up and its process ended.
+    """
     left = iter(jobs)
     busy: list[_Worker] = []
     try:
         for job in _first(left, processes):
-            busy.append(_Worker(serve))
+            busy.append(_Worker(serve, seconds))
             busy[-1].give(job)
         while busy:
             ready = connection.wait([worker.pipe for worker in busy], timeout=1)
@@ -84,7 +90,7 @@ def _next(worker: _Worker, left: Iterator[Any], serve: Serve, *, reuse: bool) ->
     if not jobs:
         return []
     if not reuse:
-        worker = _Worker(serve)
+        worker = _Worker(serve, worker.seconds)
     worker.give(jobs[0])
     return [worker]
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from tvm.ir import load_json
 from tvm.tirx import FloatImm, IntImm
 
 from tracescript.instructions import Attr
 from tracescript.json_trace import value_to_json
 from tracescript.model import RV, IndexMap, Input, Value
-from tracescript.tvm.index_maps import load_index_map
+from tracescript.tvm.index_maps import load_index_map, load_text
 
 __all__ = ["LiveValues", "attr_to_tvm", "input_to_tvm", "unbox"]
 
@@ -54,18 +53,32 @@ def unbox(value: Any) -> Any:
     raise TypeError(f"expected a value that JSON has, found {type(value).__name__}")
 
 
-def input_to_tvm(value: Input, values: LiveValues) -> Any:
-    """An input as TVM's instructions hold it."""
+def input_to_tvm(value: Input, values: LiveValues, *, trusted: bool = False) -> Any:
+    """An input as TVM's instructions hold it.
+
+    Args:
+        value: the input.
+        values: the random variables that are defined.
+        trusted: whether TVM may see an index map that is not known to be harmless.
+
+    Raises:
+        ValueError: it may not.
+    """
     if isinstance(value, RV):
         return values[value.name]
     if isinstance(value, IndexMap):
-        return load_index_map(value.text, values)
+        return load_index_map(value.text, values, trusted=trusted)
     if isinstance(value, tuple):
-        return [input_to_tvm(item, values) for item in value]
+        return [input_to_tvm(item, values, trusted=trusted) for item in value]
     return value_to_json(value)
 
 
-def attr_to_tvm(value: Value, attr: Attr) -> Any:
-    """An attribute as TVM's instructions hold it: an index map is an object there."""
-    is_index_map = attr.name in _INDEX_MAPS and isinstance(value, str)
-    return load_json(value) if is_index_map else value_to_json(value)
+def attr_to_tvm(value: Value, attr: Attr, *, trusted: bool = False) -> Any:
+    """An attribute as TVM's instructions hold it: an index map is an object there.
+
+    Raises:
+        ValueError: as for `input_to_tvm`.
+    """
+    if not isinstance(value, str) or attr.name not in _INDEX_MAPS:
+        return value_to_json(value)
+    return load_text(value, trusted=trusted)

@@ -60,7 +60,7 @@ class Oracle:
 
     def sample(
         self,
-        choose: Callable[[NDArray[Any]], int],
+        choose: Callable[[OracleState, NDArray[Any]], int],
         *,
         tokens: int = 512,
         tries: int = 4096,
@@ -68,7 +68,8 @@ class Oracle:
         """Write a script, token by token, and give its state.
 
         Args:
-            choose: picks one of the tokens that may come next; a model, or chance.
+            choose: takes the state and the tokens that may come next, and picks one of these; a
+                model, or chance.
             tokens: how many tokens the script may have, `<eos>` included.
             tries: how often `choose` is asked for; then the script ends with its last whole line.
         """
@@ -78,7 +79,7 @@ class Oracle:
                 break
             allowed = state.allowed_tokens(left=tokens - len(state.tokens))
             if len(allowed):
-                state.try_advance([choose(allowed)])
+                state.try_advance([choose(state, allowed)])
             else:
                 state.retreat()
         if not state.is_accepting():

@@ -48,7 +48,7 @@ def replay(
     """
     require_harmless(trace)
     failure = rehearse(trace, module, seed, timeout) if isolated else None
-    steps = Steps(module, seed)
+    steps = Steps(module, seed, trusted=isolated)
     failure = failure or apply_all(trace, steps)
     if failure is not None:
         raise replay_error(trace, *failure)

@@ -52,6 +52,11 @@ Decided: TypeAlias = "Value | _NoDecision"
 class Steps:
     """A live schedule, and TVM's random variables under the names of a trace.
 
+    Args:
+        module: a `tvm.IRModule` or a `PrimFunc`.
+        seed: for what is not decided.
+        trusted: whether TVM may see an index map that is not known to be harmless.
+
     Law: applying all instructions of a trace gives the same schedule as TVM's own
     `Trace.apply_json_to_schedule`, wherever that accepts the trace.
 
@@ -60,11 +65,12 @@ class Steps:
         values: the random variables that the instructions so far have defined.
     """
 
-    def __init__(self, module: Any, seed: int | None = None) -> None:
+    def __init__(self, module: Any, seed: int | None = None, *, trusted: bool = False) -> None:
         self.schedule: Any = Schedule(
             module, seed=seed, debug_mask="none", error_render_level="fast"
         )
         self.values: LiveValues = {}
+        self._trusted = trusted
 
     def apply(self, inst: Instruction, decision: Decided = NO_DECISION) -> None:
         """Apply an instruction that has no hazard.
@@ -108,8 +114,13 @@ class Steps:
     def _call(self, inst: Instruction, decision: Decided) -> Sequence[Any]:
         form = form_of(inst)
         try:
-            inputs = [input_to_tvm(item, self.values) for item in inst.inputs]
-            attrs = [attr_to_tvm(*each) for each in zip(inst.attrs, form.attrs, strict=True)]
+            inputs = [
+                input_to_tvm(item, self.values, trusted=self._trusted) for item in inst.inputs
+            ]
+            attrs = [
+                attr_to_tvm(value, attr, trusted=self._trusted)
+                for value, attr in zip(inst.attrs, form.attrs, strict=True)
+            ]
             arguments = _arguments(inst.kind, form, inputs, attrs)
             if KNOWN[inst.kind].decision != "none":
                 given = None if isinstance(decision, _NoDecision) else value_to_json(decision)
