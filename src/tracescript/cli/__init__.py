@@ -8,7 +8,18 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from tracescript.cli import check, convert, grammar, migrate, show, stats, tokens
+from tracescript.cli import (
+    check,
+    convert,
+    diff,
+    grammar,
+    graph,
+    migrate,
+    replay,
+    show,
+    stats,
+    tokens,
+)
 from tracescript.errors import TraceScriptError
 
 __all__ = ["main"]
@@ -61,6 +72,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version('tracescript')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (convert, show, check, migrate, stats, tokens, grammar):
+    for module in (convert, show, diff, graph, check, migrate, replay, stats, tokens, grammar):
         module.add_commands(commands)
     return parser

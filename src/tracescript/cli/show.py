@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import os
-import statistics
 import sys
-from collections.abc import Iterator
-from functools import partial
 
+from tracescript.cli.colour import add_colour, in_colour
 from tracescript.cli.options import Commands, add_files
-from tracescript.encode import write_value
+from tracescript.cli.titles import title
 from tracescript.files import Record
 from tracescript.files.output import name_of
 from tracescript.files.read import iter_items
-from tracescript.literals import quote
-from tracescript.model import NULL, RV, IndexMap, Input, Instruction, Trace
+from tracescript.listing import paint, show_trace
 
-__all__ = ["add_commands", "show_trace"]
-
-_STYLES = {"kind": "1", "rv": "36", "value": "32", "decision": "1;33", "comment": "2"}
+__all__ = ["add_commands"]
 
 
 def add_commands(commands: Commands) -> None:
@@ -34,18 +28,12 @@ def add_commands(commands: Commands) -> None:
     parser.add_argument(
         "-n", "--record", type=int, metavar="N", help="only the N-th record of a file, from 0"
     )
-    parser.add_argument(
-        "--color",
-        choices=("auto", "always", "never"),
-        default="auto",
-        help="colours; auto is on a terminal, unless NO_COLOR is set",
-    )
+    add_colour(parser)
     parser.set_defaults(run=_show)
 
 
 def _show(options: argparse.Namespace) -> int:
-    on_terminal = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    colour = options.color == "always" or (options.color == "auto" and on_terminal)
+    colour = in_colour(options)
     status = 0
     for file in options.files:
         number = 0
@@ -67,65 +55,7 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _show_record(record: Record, place: str, colour: bool) -> None:
-    title = f"# {place}"
-    if record.workload is not None:
-        title += f"  workload {record.workload}{_run_time(record)}"
-    print(_paint(title, "comment", colour))
+    print(paint(f"# {title(record, place)}", "comment", colour))
     for line in show_trace(record.trace, colour=colour):
         print(line)
     print()
-
-
-def _run_time(record: Record) -> str:
-    times = record.run_secs
-    if not isinstance(times, tuple) or not times:
-        return "  not measured"
-    numbers = [time for time in times if isinstance(time, (int, float))]
-    return f"  {statistics.median(numbers) * 1e6:.1f} us" if len(numbers) == len(times) else ""
-
-
-def show_trace(trace: Trace, *, colour: bool = False) -> Iterator[str]:
-    """The lines that show a trace.
-
-    >>> list(show_trace(Trace((Instruction("GetLoops", (RV("b0"),), (), ("l1", "l2")),))))
-    ['GetLoops b0 -> l1 l2']
-    """
-    paint = partial(_paint, colour=colour)
-    decided: dict[int, list[str]] = {}
-    for decision in trace.decisions:
-        text = paint(write_value(decision.value), "decision")
-        decided.setdefault(decision.index, []).append(text)
-    for index, inst in enumerate(trace.insts):
-        line = _show_instruction(inst, colour)
-        yield " = ".join([line, *decided.pop(index, [])])
-    for index, values in decided.items():
-        yield paint(f"# decision {index}, of no instruction: ", "comment") + " ".join(values)
-
-
-def _show_instruction(inst: Instruction, colour: bool) -> str:
-    paint = partial(_paint, colour=colour)
-    parts = [paint(inst.kind if inst.kind.isidentifier() else quote(inst.kind), "kind")]
-    parts += [_show_input(item, colour) for item in inst.inputs]
-    if inst.attrs:
-        parts += ["|", *(paint(write_value(value), "value") for value in inst.attrs)]
-    if inst.outputs:
-        parts += ["->", *(paint(_name(name), "rv") for name in inst.outputs)]
-    return " ".join(parts)
-
-
-def _show_input(value: Input, colour: bool) -> str:
-    if isinstance(value, RV):
-        return _paint(_name(value.name), "rv", colour)
-    if isinstance(value, tuple):
-        return "[" + " ".join([_show_input(item, colour) for item in value]) + "]"
-    if isinstance(value, IndexMap):
-        return _paint("@" + quote(value.text), "value", colour)
-    return _paint("@null" if value == NULL else write_value(value), "value", colour)
-
-
-def _name(name: str) -> str:
-    return name if name.isidentifier() and name.isascii() else "@" + quote(name)
-
-
-def _paint(text: str, style: str, colour: bool) -> str:
-    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if colour else text
