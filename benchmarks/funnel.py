@@ -56,10 +56,10 @@ SETTINGS = ("none", "grammar", "mask", "oracle")
 WRITERS = ("model", "chance")
 SKETCHES = "sketches"
 FAMILIES = tuple(name for name in te_workload.CONFIGS if name != "C2D_WIN_NHWC")
-TOKENS = 160
+TOKENS = 48
 """Tokens that a script may have; one of the training corpus has 39 in the median."""
 
-TRIES = 640
+TRIES = 192
 """Draws for one script under the oracle, refused ones included."""
 
 _BEGIN = -1
@@ -253,18 +253,33 @@ def _written(job: Job, rng: random.Random) -> list[int]:
             ids.append(_choice(job.writer, ids, range(tokenizer.vocab_size), rng))
         return ids
     if job.setting == "oracle":
-        written = Oracle(_masker(everything=True), _module(job.family)).sample(
-            lambda state, allowed: _choice(job.writer, state.tokens, allowed.tolist(), rng),
-            tokens=TOKENS,
-            tries=TRIES,
-        )
-        return written.tokens
-    is_mask = job.setting == "mask"
-    state = _masker(everything=is_mask).new(_task(job.family) if is_mask else None)
-    while not state.is_finished():
-        allowed = state.allowed_tokens(left=TOKENS - len(state.tokens))
-        state.advance(_choice(job.writer, state.tokens, allowed.tolist(), rng))
+        state = Oracle(_masker(everything=True), _module(job.family)).new()
+    else:
+        is_mask = job.setting == "mask"
+        state = _masker(everything=is_mask).new(_task(job.family) if is_mask else None)
+    _write_under(state, job.writer, rng)
     return state.tokens
+
+
+def _write_under(state: Any, writer: str, rng: random.Random) -> None:
+    """Go on to the end. What is refused is drawn again, as if it had not been among the choices."""
+    for _ in range(TRIES):
+        tokens = state.tokens
+        if state.is_finished():
+            return
+        # As long as there is room, the model need not wait for a whole mask.
+        if writer == "model" and len(tokens) < TOKENS // 2:
+            everything = range(_tokenizer().vocab_size)
+            if any(state.try_advance([_choice(writer, tokens, everything, rng)]) for _ in range(8)):
+                continue
+        allowed = state.allowed_tokens(left=TOKENS - len(tokens)).tolist()
+        if allowed:
+            state.try_advance([_choice(writer, tokens, allowed, rng)])
+        else:
+            state.retreat()
+    if not state.is_accepting():
+        state.retreat()
+    state.try_advance(state.completion())
 
 
 def _choice(writer: str, before: list[int], allowed: Any, rng: random.Random) -> int:

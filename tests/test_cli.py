@@ -90,7 +90,11 @@ def test_a_file_that_is_not_there(command, capfd):
 
 
 @pytest.mark.parametrize(
-    "command", ["encode", "decode", "show", "check", "stats", "tokens", "grammar"]
+    "command",
+    [
+        *("encode", "decode", "show", "check", "stats", "tokens", "grammar"),
+        *("diff", "graph", "migrate", "replay"),
+    ],
 )
 def test_every_command_has_help(command, capfd):
     with pytest.raises(SystemExit) as caught:

@@ -576,6 +576,21 @@ def test_what_is_kept_is_bounded(monkeypatch, bounds):
     assert small.new().allowed_tokens().tolist() == NEWEST[SYMBOLS].new().allowed_tokens().tolist()
 
 
+def test_a_float_stays_within_the_range_of_a_double():
+    state = ScriptMasker(SYMBOLS).new()
+    state.try_advance(SYMBOLS.encode(HEADER + "SampleCategorical | [1] [1e3"))
+    for digit, allowed in (("0", "012345678"), ("7", "])")):
+        state.advance(SYMBOLS.encode(digit)[0])
+        found = {SYMBOLS.token_bytes(token).decode() for token in state.allowed_tokens()}
+        assert set("0123456789]") & found == set(allowed) & set("0123456789]") | {"]"}
+    # That many digits in front of the point are too many as well.
+    state.reset()
+    digits = "1" + "0" * 400
+    state.try_advance(SYMBOLS.encode(HEADER + 'GetSBlock | "C" "main" -> b\nAnnotate b-1 '))
+    taken = state.try_advance(SYMBOLS.encode(digits + ".5"))
+    assert taken < len(digits)
+
+
 def test_a_line_that_changes_loops_is_done_when_a_phrase_goes_on_to_the_next():
     """Only TVM knows the loops of a block after ComputeInline, though nothing is defined by it."""
     state = ScriptMasker(PHRASES).new(TASK)

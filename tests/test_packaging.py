@@ -36,6 +36,8 @@ def test_the_wheel_carries_the_grammars_byte_for_byte(wheel):
     }
     assert len(packed) == 1 + len(RELEASES)
     assert "tracescript/py.typed" in names
+    pages = ("page.html", "page.css", "page.js", "notebook.css")
+    assert {f"tracescript/pictures/{name}" for name in pages} <= set(names)
     assert {name.split("/")[0] for name in names} == {
         "tracescript",
         wheel.name.removesuffix("-py3-none-any.whl") + ".dist-info",

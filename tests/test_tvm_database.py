@@ -36,10 +36,10 @@ from tvm.s_tir.meta_schedule.runner.local_runner import LocalRunnerFuture  # noq
 from tvm.target import Target  # noqa: E402
 
 from tracescript.tvm import database as db  # noqa: E402
-from tracescript.tvm._database_files import locked  # noqa: E402
-from tracescript.tvm._database_records import Ranking  # noqa: E402
-from tracescript.tvm._database_workloads import MAX_MODULE, StoredModule  # noqa: E402
 from tracescript.tvm.database import TraceDatabase  # noqa: E402
+from tracescript.tvm.database.files import locked  # noqa: E402
+from tracescript.tvm.database.records import Ranking  # noqa: E402
+from tracescript.tvm.database.workloads import MAX_MODULE, StoredModule  # noqa: E402
 from tracescript.tvm.intrinsics import import_intrinsics  # noqa: E402
 from tracescript.tvm.traces import from_tvm  # noqa: E402
 
@@ -806,7 +806,7 @@ def test_a_bomb_is_not_unpacked(tmp_path):
 
 
 def test_a_module_that_is_too_large_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("tracescript.tvm._database_workloads.MAX_MODULE", 1000)
+    monkeypatch.setattr("tracescript.tvm.database.workloads.MAX_MODULE", 1000)
     base = TraceDatabase(work_dir=tmp_path)
     with pytest.raises(TraceFileError, match="the JSON of a module") as caught:
         base.commit_workload(MODULES[0])

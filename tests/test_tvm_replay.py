@@ -1,5 +1,6 @@
 """Traces are applied as TVM applies them, and what it refuses or dies of is named."""
 
+import copy
 import json
 import os
 import pickle
@@ -79,6 +80,29 @@ def test_a_factor_of_an_unknown_extent_has_no_variable():
     assert trace.insts[-1].outputs[0] == "_"
     assert from_tvm(replay(trace, module).trace) == trace
     assert from_tvm(to_tvm(trace)) == trace
+
+
+def test_the_module_stays_as_it_is():
+    """TVM changes it: a schedule that annotates the root block and splits a loop does."""
+    module = tvm_cases.example("sample_locations").module
+    before = tvm.ir.save_json(module)
+    lines = [
+        'GetSBlock | "root" "main" -> b',
+        'Annotate b-1 1 | "key"',
+        'GetSBlock | "B" "main" -> b',
+        "GetLoops b-1 -> l2",
+        "Split l-1 null 4 | true false -> l2",
+    ]
+    for _ in range(2):
+        schedule = replay(loads("\n".join(["tracescript 1", *lines, ""])), module)
+        assert len(schedule.get_loops(schedule.get_sblock("B"))) == 3
+        assert tvm.ir.save_json(module) == before
+
+
+@pytest.mark.parametrize("example", tvm_cases.EXAMPLES, ids=lambda example: example.name)
+def test_a_copy_of_a_module_is_the_module(example):
+    tvm.ir.assert_structural_equal(copy.deepcopy(example.module), example.module)
+    assert tvm.ir.save_json(copy.deepcopy(example.module)) == tvm.ir.save_json(example.module)
 
 
 def test_what_tvm_refuses_is_named(two_nests):

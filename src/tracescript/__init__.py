@@ -3,6 +3,7 @@
 from tracescript._grammar import grammar_text
 from tracescript.decode import loads
 from tracescript.dependencies import graph, simplify
+from tracescript.difference import Difference, diff
 from tracescript.encode import dumps
 from tracescript.errors import (
     IllegalToken,
@@ -41,6 +42,7 @@ __all__ = [
     "RV",
     "AppliedStep",
     "Decision",
+    "Difference",
     "IllegalToken",
     "IndexMap",
     "Input",
@@ -62,6 +64,7 @@ __all__ = [
     "TraceVersionError",
     "Value",
     "decode_file",
+    "diff",
     "dumps",
     "encode_file",
     "from_json",

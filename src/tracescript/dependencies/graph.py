@@ -224,5 +224,11 @@ class TraceGraph:
         passed = range(before, inst) if before <= inst else range(inst + 1, before)
         return all(self.commute(inst, other) for other in passed)
 
+    def _repr_html_(self) -> str:
+        # Only notebooks need it, and pictures are made of graphs.
+        from tracescript.pictures import graph_html
+
+        return graph_html(self)
+
     def _set(self, node: Node) -> int:
         return set_of(self.trace, self._links, node)

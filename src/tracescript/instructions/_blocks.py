@@ -20,6 +20,7 @@ from tracescript.instructions._slots import (
     INDEX_MAP_TEXT,
     INT,
     INT_LIST,
+    LOCATION,
     LOOP,
     LOOP_OR_BLOCKS,
     PAD_VALUE,
@@ -51,6 +52,7 @@ ROWS: tuple[Kind, ...] = (
         outputs=A_BLOCK,
         looks=ALL_BUT_BLOCK_ANNOTATIONS,
         changes=_ANOTHER_BLOCK,
+        late=2,
         meaning="Copies a buffer that a block reads into a memory scope before it is read.",
     ),
     kind(
@@ -60,6 +62,7 @@ ROWS: tuple[Kind, ...] = (
         outputs=A_BLOCK,
         looks=ALL_BUT_BLOCK_ANNOTATIONS,
         changes=_ANOTHER_BLOCK,
+        late=2,
         meaning="Lets a block write into a memory scope and copies the result back after it.",
     ),
     kind(
@@ -68,6 +71,7 @@ ROWS: tuple[Kind, ...] = (
         outputs=A_BLOCK,
         looks=ALL_BUT_BLOCK_ANNOTATIONS,
         changes=_ANOTHER_BLOCK,
+        late=2,
         meaning="Is a CacheRead whose copy is laid out by an index map.",
     ),
     kind(
@@ -76,6 +80,7 @@ ROWS: tuple[Kind, ...] = (
         outputs=A_BLOCK,
         looks=ALL_BUT_BLOCK_ANNOTATIONS,
         changes=_ANOTHER_BLOCK,
+        late=2,
         meaning="Is a CacheWrite whose copy is laid out by an index map.",
     ),
     kind(
@@ -116,16 +121,16 @@ ROWS: tuple[Kind, ...] = (
     # Where a block is computed.
     kind(
         "ComputeAt",
-        form(BLOCK, LOOP, attrs=(PRESERVE_UNIT_LOOPS,), until="0.9"),
-        form(BLOCK, LOOP, attrs=(PRESERVE_UNIT_LOOPS, _INDEX), since="0.10"),
+        form(BLOCK, LOCATION, attrs=(PRESERVE_UNIT_LOOPS,), until="0.9"),
+        form(BLOCK, LOCATION, attrs=(PRESERVE_UNIT_LOOPS, _INDEX), since="0.10"),
         looks=ALL_BUT_BLOCK_ANNOTATIONS,
         changes=("blocks", "loops", "dataflow", "buffers"),
         meaning="Moves a block under a loop of the blocks that read its result.",
     ),
     kind(
         "ReverseComputeAt",
-        form(BLOCK, LOOP, attrs=(PRESERVE_UNIT_LOOPS,), until="0.9"),
-        form(BLOCK, LOOP, attrs=(PRESERVE_UNIT_LOOPS, _INDEX), since="0.10"),
+        form(BLOCK, LOCATION, attrs=(PRESERVE_UNIT_LOOPS,), until="0.9"),
+        form(BLOCK, LOCATION, attrs=(PRESERVE_UNIT_LOOPS, _INDEX), since="0.10"),
         looks=ALL_BUT_BLOCK_ANNOTATIONS,
         changes=("blocks", "loops", "dataflow", "buffers"),
         meaning="Moves a block under a loop of the blocks that compute what it reads.",
@@ -200,6 +205,7 @@ ROWS: tuple[Kind, ...] = (
         loops="keeps",
         looks=("own annotation",),
         changes=("own annotation",),
+        late=1,
         meaning="Attaches a value to a block or a loop under a key.",
     ),
     kind(
@@ -264,6 +270,7 @@ ROWS: tuple[Kind, ...] = (
             ),
             since="0.12",
         ),
+        late=2,
         meaning="Lays a buffer out anew by an index map.",
     ),
     kind(

@@ -139,6 +139,7 @@ ROWS: tuple[Kind, ...] = (
         "Merge",
         form(LOOP, LOOP, LOOPS, since="0.12"),
         outputs=A_LOOP,
+        loops="merges",
         meaning="Joins loops of neighbouring nests into one loop around both bodies.",
     ),
     kind(

@@ -48,11 +48,14 @@ DecisionKind: TypeAlias = Literal[
 ]
 """What is sampled: nothing, the index of a candidate, the factors of a loop, or a place."""
 
-LoopEffect: TypeAlias = Literal["finds", "looks up", "splits", "fuses", "changes", "keeps"]
+LoopEffect: TypeAlias = Literal[
+    "finds", "looks up", "splits", "fuses", "merges", "changes", "keeps"
+]
 """What a kind has to do with loops.
 
-It finds a block by its name, looks up the loops around one, splits a loop, fuses some,
-changes the loops around blocks in another way, or keeps them as they are.
+It finds a block by its name, looks up the loops around one, splits a loop, fuses nested loops,
+merges loops that are side by side, changes the loops around blocks in another way, or keeps them
+as they are.
 """
 
 Aspect: TypeAlias = Literal[
@@ -90,12 +93,15 @@ class Slot(msgspec.Struct, frozen=True):
         items: what a list there may hold; None means what the slot itself takes.
         repeats: the slot stands for any number of inputs, none included. Only a last slot does.
         texts: strings that TVM is known to write there. Others are as good.
+        place: it takes, for a loop, a place to compute a block at: what `SampleComputeLocation`
+            found, which may be inlining, or where the block is already.
     """
 
     types: tuple[RVType | ValueType, ...]
     items: Slot | None = None
     repeats: bool = False
     texts: tuple[str, ...] = ()
+    place: bool = False
 
     @property
     def is_flag(self) -> bool:
@@ -181,6 +187,8 @@ class Kind(msgspec.Struct, frozen=True):
             and whether TVM refuses it.
         changes: what of the module it can change. A change that only adds to what is there,
             such as that of a Split, need not be among what it looks at.
+        late: when TVM's function for it is called, how many attributes come before the inputs
+            after the first. Without it they come after all inputs.
         starts_postproc: it marks where the post-processors begin. What stands behind it they
             derived from the whole module before it, so it looks at and changes everything.
         since: the first release that had the kind.
@@ -196,6 +204,7 @@ class Kind(msgspec.Struct, frozen=True):
     pure: bool
     looks: tuple[Aspect | OwnAspect, ...]
     changes: tuple[Aspect | OwnAspect, ...]
+    late: int
     starts_postproc: bool
     since: str
     until: str

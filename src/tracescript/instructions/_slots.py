@@ -18,6 +18,7 @@ from tracescript.instructions._shapes import (
 
 BLOCK = Slot(("block",))
 LOOP = Slot(("loop",))
+LOCATION = Slot(("loop",), place=True)
 PLACE = Slot(("block", "loop"))
 LOOPS = Slot(("loop",), repeats=True)
 BLOCK_LIST = Slot(("list",), items=BLOCK)
@@ -133,6 +134,7 @@ def kind(
     pure: bool = False,
     looks: tuple[Aspect | OwnAspect, ...] = ASPECTS,
     changes: tuple[Aspect | OwnAspect, ...] = ASPECTS,
+    late: int = 0,
     starts_postproc: bool = False,
     meaning: str,
 ) -> Kind:
@@ -154,6 +156,7 @@ def kind(
         pure,
         looks,
         changes,
+        late,
         starts_postproc,
         since=min((one.since for one in forms), key=RELEASES.index),
         until=max((one.until for one in forms), key=RELEASES.index),

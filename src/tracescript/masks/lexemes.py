@@ -6,6 +6,7 @@ words, one spaced and one bare.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
@@ -72,7 +73,7 @@ def _word(text: str, spaced: bool) -> Lexeme | None:
         return Lexeme("string", spaced, text[1:-1])
     if is_int(text):
         return Lexeme("int", spaced, "", int(text))
-    if is_float(text):
+    if _is_readable(text):
         return Lexeme("float", spaced, text)
     if is_reference(text):
         return Lexeme("ref", spaced, text[0], int(text[2:]))
@@ -154,7 +155,7 @@ class Want(msgspec.Struct, frozen=True):
             return self._number(blank, body, symbols)
         if self.type == "float":
             candidates = [body + tail for tail in _FLOAT_TAILS]
-            return _first(blank, [text for text in candidates if is_float(text)], symbols)
+            return _first(blank, filter(_is_readable, candidates), symbols)
         if self.type == "word":
             return _first(blank, [self.text] if self.text.startswith(body) else [], symbols)
         stem = self.text + ("-" if self.type == "ref" else "")
@@ -196,6 +197,11 @@ _DIGITS = 25
 
 _TRIED = 2000
 """More numbers in a row than there are integers in the vocabulary."""
+
+
+def _is_readable(text: str) -> bool:
+    """Whether a text is a float, and within the range of a double."""
+    return is_float(text) is not None and math.isfinite(float(text))
 
 
 def _first(stem: str, texts: Iterable[str], symbols: Collection[str]) -> str | None:

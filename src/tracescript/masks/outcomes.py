@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 from tracescript.masks.goals import Line, Need
 from tracescript.masks.lexemes import Lexeme
 from tracescript.masks.positions import Machine, Position, Step
+from tracescript.masks.scope import CHANGES
 from tracescript.masks.task import Names
 
 __all__ = ["Counts", "Demand", "LineEnd", "Outcome", "Trail", "Walker"]
@@ -93,17 +94,13 @@ class Walker:
 
     def token(self, position: Position, symbols: tuple[int, ...]) -> Outcome | None:
         """Where the token of these symbols leads; None if it cannot stand there."""
-        trail = self.trail(position)
+        trail = Trail()
         for symbol in symbols:
             step = self.over(position, trail, symbol)
             if step is None:
                 return None
             position, trail = step
         return self.outcome(position, trail)
-
-    def trail(self, position: Position) -> Trail:
-        """The trail of a token that begins here: what its line does is done when it ends."""
-        return Trail(changed=self._changes(position.line.kind))
 
     def over(self, position: Position, trail: Trail, symbol: int) -> tuple[Position, Trail] | None:
         """The position and trail after one symbol; None if it cannot stand there."""
@@ -152,10 +149,6 @@ class Walker:
             trail = trail._replace(demands=(*trail.demands, Demand(name)))
         return trail
 
-    def _changes(self, name: str) -> bool:
-        kind = self.machine.rules.kinds.get(name)
-        return kind is not None and kind.loops in ("changes", "splits", "fuses")
-
     def _define(self, line: Line, word: Lexeme, trail: Trail) -> Trail:
         place = _PLACE[word.text]
         if line.block:
@@ -168,7 +161,8 @@ class Walker:
 
     def _track(self, line: Line, word: Lexeme, trail: Trail) -> Trail:
         if word.type == "kind":
-            return trail._replace(changed=trail.changed or self._changes(word.text))
+            effect = self.machine.rules.kinds[word.text].loops
+            return trail._replace(changed=trail.changed or effect in CHANGES)
         if line.block and word.type == "mark":
             # Either the line ends without outputs, or they come now.
             return _with_loops(line, 0 if word.text == "\n" else "some", trail)

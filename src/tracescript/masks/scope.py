@@ -8,11 +8,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from tracescript.instructions import Kind
+from tracescript.instructions import Kind, LoopEffect
 from tracescript.literals import unquote
 from tracescript.masks.task import Loops, TaskInfo, Workload
 
-__all__ = ["Scope", "defines", "first_distance"]
+__all__ = ["CHANGES", "Scope", "defines", "first_distance"]
+
+
+CHANGES: frozenset[LoopEffect] = frozenset({"changes", "splits", "fuses", "merges"})
+"""What leaves the loops of a workload other than they were."""
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -62,7 +66,7 @@ class Scope(msgspec.Struct, frozen=True):
             loops += new
         else:
             exprs += new
-        changed = self.changed or kind.loops in ("changes", "splits", "fuses")
+        changed = self.changed or kind.loops in CHANGES
         return Scope(blocks, loops, exprs, changed, self.workload)
 
 

@@ -7,6 +7,7 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from tracescript.encode import HEADER
@@ -15,7 +16,7 @@ from tracescript.masks.bitmask import Bitmask, bitmask, tokens_in
 from tracescript.masks.outcomes import Counts
 from tracescript.masks.positions import Position
 from tracescript.masks.room import Case, Room
-from tracescript.masks.scope import Scope, defines
+from tracescript.masks.scope import CHANGES, Scope, defines
 from tracescript.masks.tables import Table
 from tracescript.masks.task import Names, TaskInfo
 
@@ -350,11 +351,15 @@ class MaskState:
         return scope, text
 
     def _scope_here(self, node: Node) -> Scope:
-        """The scope with the outputs of a line that lacks nothing but its end."""
+        """The scope as it will be on the next line, as far as the line so far tells."""
         scope, text = self._scope_of(node)
         assert node.position is not None
-        has_outputs = node.position.may_end_line and defines(text)
-        return self._scope_after(scope, text) if has_outputs else scope
+        if node.position.may_end_line and defines(text):
+            return self._scope_after(scope, text)
+        kind = self._room.machine.rules.kinds.get(text.partition(" ")[0])
+        if kind is None or kind.loops not in CHANGES:
+            return scope
+        return replace(scope, changed=True)
 
     def _scope_after(self, scope: Scope, line: str) -> Scope:
         if line + "\n" == HEADER:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from tracescript.masks.bitmask import Bitmask, bitmask
-from tracescript.masks.outcomes import Counts, Demand, Outcome, Walker
+from tracescript.masks.outcomes import Counts, Demand, Outcome, Trail, Walker
 from tracescript.masks.positions import Position
 
 __all__ = ["Table", "Tree"]
@@ -87,7 +87,7 @@ class Table:
 
     def _walk(self, start: Position, tree: Tree) -> None:
         # A phrase can have more symbols than Python lets calls be nested.
-        ahead = [(start, self._walker.trail(start), tree)]
+        ahead = [(start, Trail(), tree)]
         while ahead:
             position, trail, node = ahead.pop()
             for symbol in self._candidates(position, node):

@@ -7,6 +7,7 @@ from tracescript.tvm.database import (
     decode_workloads,
     encode_database,
     encode_workloads,
+    module_texts,
 )
 from tracescript.tvm.intrinsics import import_intrinsics
 from tracescript.tvm.oracle import Oracle, OracleState
@@ -29,6 +30,7 @@ __all__ = [
     "end_rehearsals",
     "from_tvm",
     "import_intrinsics",
+    "module_texts",
     "replay",
     "task_of",
     "to_tvm",

@@ -126,9 +126,10 @@ class _Made:
     def steps(self) -> Steps:
         """The schedule and its values."""
         if self._steps is None:
-            self._steps = Steps(self._module, self._seed)
+            steps = Steps(self._module, self._seed)
             for inst, decision in self._applied:
-                self._steps.apply(inst, decision)
+                steps.apply(inst, decision)
+            self._steps = steps
         return self._steps
 
     def after(self, inst: Instruction, decision: Decided) -> _Made:

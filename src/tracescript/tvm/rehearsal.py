@@ -20,13 +20,13 @@ import threading
 import time
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from typing import Any
 
 import tvm
 
 from tracescript.errors import ReplayError
 from tracescript.json_trace import from_json, to_json
 from tracescript.model import Trace
+from tracescript.tvm.reasons import reason_of
 from tracescript.tvm.steps import Failure, Steps, apply_all
 
 __all__ = ["end_rehearsals", "rehearse", "serve"]
@@ -42,16 +42,16 @@ _END = 10.0
 _READY = _DONE = b"null"
 
 
-def rehearse(trace: Trace, module: Any, seed: int | None, timeout: float) -> Failure | None:
+def rehearse(trace: Trace, module: str, seed: int | None, timeout: float) -> Failure | None:
     """Apply a trace in the other process; None if all of it was applied.
 
     Args:
         trace: a trace that has no hazard.
-        module: what to apply it to.
+        module: what to apply it to, as `tvm.ir.save_json` writes it.
         seed: for what is not decided.
         timeout: how many seconds it may take, without the start of the process.
     """
-    job = json.dumps([to_json(trace), tvm.ir.save_json(module), seed]).encode()
+    job = json.dumps([to_json(trace), module, seed]).encode()
     with _LOCK:
         return _usable_process().ask(job, timeout)
 
@@ -69,8 +69,13 @@ def serve(handle: int) -> None:
             trace, module, seed = json.loads(pipe.recv_bytes())
         except EOFError:
             return
-        steps = Steps(tvm.ir.load_json(module), seed, trusted=True)
-        failure = apply_all(from_json(trace), steps, lambda at: pipe.send_bytes(b"%d" % at))
+        try:
+            steps = Steps(tvm.ir.load_json(module), seed, trusted=True)
+        except Exception as error:
+            # The text can be anything, and TVM raises errors of many types.
+            failure = Failure(None, f"TVM cannot read the module: {reason_of(error)}")
+        else:
+            failure = apply_all(from_json(trace), steps, lambda at: pipe.send_bytes(b"%d" % at))
         pipe.send_bytes(_DONE if failure is None else json.dumps(failure).encode())
 
 
@@ -103,7 +108,7 @@ class _Process:
         return self._answer(timeout)
 
     def _answer(self, timeout: float) -> Failure | None:
-        position, end = 0, time.monotonic() + timeout
+        position, end = None, time.monotonic() + timeout
         while (left := end - time.monotonic()) > 0 and self._pipe.poll(left):
             try:
                 answer = json.loads(self._pipe.recv_bytes())

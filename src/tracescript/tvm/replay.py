@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import tvm
+
 from tracescript.model import Trace
 from tracescript.tvm.hazards import require_harmless
 from tracescript.tvm.reasons import replay_error
@@ -36,7 +38,8 @@ def replay(
 
     Args:
         trace: the trace.
-        module: a `tvm.IRModule` or a `PrimFunc`.
+        module: a `tvm.IRModule` or a `PrimFunc`, which stays as it is, or the text that
+            `tvm.ir.save_json` makes of one. TVM may die of a text: see `isolated`.
         isolated: rehearse in a process of its own first, which may die without harm. For
             traces that a model or a stranger wrote: the checks do not know all that TVM dies of.
         seed: for what is not decided; by default TVM draws one.
@@ -47,9 +50,15 @@ def replay(
             it or took too long: with its position, its text, and the reason in one line.
     """
     require_harmless(trace)
-    failure = rehearse(trace, module, seed, timeout) if isolated else None
+    if isolated:
+        text = module if isinstance(module, str) else tvm.ir.save_json(module)
+        failure = rehearse(trace, text, seed, timeout)
+        if failure is not None:
+            raise replay_error(trace, *failure)
+    if isinstance(module, str):
+        module = tvm.ir.load_json(module)
     steps = Steps(module, seed, trusted=isolated)
-    failure = failure or apply_all(trace, steps)
+    failure = apply_all(trace, steps)
     if failure is not None:
         raise replay_error(trace, *failure)
     return steps.schedule

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -32,9 +33,14 @@ class Refusal(Exception):
 
 
 class Failure(NamedTuple):
-    """The instruction of a trace that cannot be applied, and why."""
+    """The instruction of a trace that cannot be applied, and why.
 
-    inst: int
+    Attributes:
+        inst: its position; None if it did not come to that.
+        reason: what is wrong, in one line.
+    """
+
+    inst: int | None
     reason: str
 
 
@@ -66,8 +72,10 @@ class Steps:
     """
 
     def __init__(self, module: Any, seed: int | None = None, *, trusted: bool = False) -> None:
+        # TVM 0.27 may change the module that a schedule was made of: it does when the root
+        # block is annotated and another loop split. So the schedule gets a copy.
         self.schedule: Any = Schedule(
-            module, seed=seed, debug_mask="none", error_render_level="fast"
+            deepcopy(module), seed=seed, debug_mask="none", error_render_level="fast"
         )
         self.values: LiveValues = {}
         self._trusted = trusted
@@ -90,18 +98,12 @@ class Steps:
 
     def _require_safe(self, inst: Instruction) -> None:
         """Refuse what TVM dies of and does not refuse by itself."""
-        loops = [
-            item.name
-            for item in inst.inputs
-            if isinstance(item, RV) and isinstance(self.values[item.name], LoopRV)
-        ]
-        if not loops or inst.kind in _AT_A_PLACE:
-            return
+        loops = [name for name in _needed(inst) if isinstance(self.values[name], LoopRV)]
         nodes = [self._node(name) for name in loops]
         for name, node in zip(loops, nodes, strict=True):
             if node.stmt is None:
                 raise Refusal(f"expected a loop, found {name}, which stands for a place")
-        if inst.kind == "Merge":
+        if KNOWN[inst.kind].loops == "merges":
             _require_side_by_side(loops, nodes)
 
     def _node(self, name: str) -> Any:
@@ -132,6 +134,17 @@ class Steps:
         if result is None:
             return ()
         return (result,) if isinstance(result, (SBlockRV, LoopRV, Var)) else result
+
+
+def _needed(inst: Instruction) -> list[str]:
+    """The random variables that an instruction takes, but for places to compute a block at."""
+    form = form_of(inst)
+    slots = [form.slot(position) for position in range(len(inst.inputs))]
+    return [
+        item.name
+        for item, slot in zip(inst.inputs, slots, strict=True)
+        if isinstance(item, RV) and slot is not None and not slot.place
+    ]
 
 
 def _require_side_by_side(names: list[str], nodes: list[Any]) -> None:
@@ -174,20 +187,6 @@ def _primitive(kind: str) -> Callable[..., Any]:
     return tvm_ffi.get_global_func(f"s_tir.schedule.Schedule{kind}")
 
 
-_AT_A_PLACE = frozenset({"ComputeAt", "ReverseComputeAt"})
-"""What takes, for a loop, the place that `SampleComputeLocation` found: -1 and -2 are no loops."""
-
-_LATER = {
-    "Annotate": 1,
-    "CacheRead": 2,
-    "CacheWrite": 2,
-    "ReindexCacheRead": 2,
-    "ReindexCacheWrite": 2,
-    "TransformLayout": 2,
-}
-"""Where the inputs after the first come later: after how many attributes."""
-
-
 def _arguments(kind: str, form: Form, inputs: list[Any], attrs: list[Any]) -> list[Any]:
     """The arguments of the primitive: inputs and attributes, in TVM's order.
 
@@ -196,5 +195,5 @@ def _arguments(kind: str, form: Form, inputs: list[Any], attrs: list[Any]) -> li
     if form.is_open:
         fixed = sum(slot.types != form.inputs[-1].types for slot in form.inputs)
         inputs = [*inputs[:fixed], inputs[fixed:]]
-    later = _LATER.get(kind, 0)
-    return [*inputs[:1], *attrs[:later], *inputs[1:], *attrs[later:]]
+    late = KNOWN[kind].late
+    return [*inputs[:1], *attrs[:late], *inputs[1:], *attrs[late:]]

@@ -6,7 +6,7 @@ import os
 from typing import TypeAlias, Union
 
 from tracescript.files import decode_file, encode_file
-from tracescript.tvm._database_workloads import decode_workloads, encode_workloads
+from tracescript.tvm.database.workloads import decode_workloads, encode_workloads
 
 __all__ = ["RECORDS", "WORKLOADS", "decode_database", "encode_database"]
 

@@ -17,7 +17,7 @@ from tracescript.files.framing import entry_text, located, read_entries
 from tracescript.files.read import iter_records
 from tracescript.files.records import Record
 from tracescript.model import Value
-from tracescript.tvm._database_files import AppendFile, Rest
+from tracescript.tvm.database.files import AppendFile, Rest
 
 __all__ = ["LoggedRecord", "Ranking", "RecordFile", "seconds"]
 

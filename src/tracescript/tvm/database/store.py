@@ -18,11 +18,12 @@ from tvm.s_tir.meta_schedule.database import JSONDatabase, TuningRecord, Workloa
 from tvm.target import Target
 
 from tracescript.files.records import Record
+from tracescript.instructions import KINDS
 from tracescript.json_trace import value_from_json, value_to_json
-from tracescript.tvm._database_files import locked
-from tracescript.tvm._database_records import LoggedRecord, Ranking, RecordFile, seconds
-from tracescript.tvm._database_workloads import StoredModule, WorkloadFile
 from tracescript.tvm.boxes import unbox
+from tracescript.tvm.database.files import locked
+from tracescript.tvm.database.records import LoggedRecord, Ranking, RecordFile, seconds
+from tracescript.tvm.database.workloads import StoredModule, WorkloadFile
 from tracescript.tvm.traces import from_tvm, to_tvm
 
 __all__ = ["Store"]
@@ -68,13 +69,16 @@ class Store:
         return self._record_file.file.path
 
     def has_workload(self, mod: IRModule) -> bool:
+        """Whether a module is there, by the equality of the database."""
         return self._workloads.find(mod) is not None
 
     def commit_workload(self, mod: IRModule) -> Any:
+        """The workload of a module, which is stored if it is new."""
         index = self._workloads.find(mod)
         return self._workloads[self._add_workload(mod) if index is None else index]
 
     def commit_tuning_record(self, record: Any) -> None:
+        """Store a record, and wait for the disk."""
         index = self._workloads.first(record.workload)
         if index is None:
             raise ValueError("the workload of the record is not in the database: commit it first")
@@ -85,6 +89,7 @@ class Store:
             self._hold(index, run_secs, record)
 
     def get_top_k(self, workload: Any, top_k: int) -> list[Any]:
+        """The best records of a workload, the fastest first."""
         if top_k < 0:
             raise ValueError(f"top_k must not be negative, found {top_k}")
         group = self._workloads.first(workload)
@@ -100,9 +105,11 @@ class Store:
         return found
 
     def get_all_tuning_records(self) -> list[Any]:
+        """Every record, in TVM's order."""
         return [self._record(number) for number in self._ranking.all()]
 
     def size(self) -> int:
+        """How many records there are."""
         return len(self._records)
 
     @contextmanager
@@ -212,7 +219,7 @@ def _workload(module: StoredModule) -> Any:
 def _has_steps(trace: Any) -> bool:
     """Whether there is anything before the post-processors, without which TVM ranks no record."""
     insts = trace.insts
-    return bool(insts) and insts[0].kind.name != "EnterPostproc"
+    return bool(insts) and not KINDS[insts[0].kind.name].starts_postproc
 
 
 def _from_tvm(record: Any, workload: int) -> Record:

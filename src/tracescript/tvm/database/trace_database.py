@@ -12,23 +12,10 @@ from tvm.ir import IRModule
 from tvm.s_tir.meta_schedule.database import TuningRecord, Workload
 from tvm.s_tir.meta_schedule.database.database import _PyDatabase
 
-from tracescript.tvm._database_convert import (
-    RECORDS,
-    WORKLOADS,
-    Folder,
-    decode_database,
-    encode_database,
-)
-from tracescript.tvm._database_store import Store
-from tracescript.tvm._database_workloads import decode_workloads, encode_workloads
+from tracescript.tvm.database.convert import RECORDS, WORKLOADS, Folder
+from tracescript.tvm.database.store import Store
 
-__all__ = [
-    "TraceDatabase",
-    "decode_database",
-    "decode_workloads",
-    "encode_database",
-    "encode_workloads",
-]
+__all__ = ["TraceDatabase"]
 
 
 # TVM asks for a subclass of `PyDatabase` under `derived_object`. That would hide this class

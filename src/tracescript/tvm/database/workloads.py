@@ -21,14 +21,24 @@ import msgspec
 from tracescript.errors import TraceFileError, TraceShapeError
 from tracescript.files.framing import MAX_LINE
 from tracescript.files.output import File, name_of, reading, writing
-from tracescript.tvm._database_files import AppendFile
+from tracescript.tvm.database.files import AppendFile
 
-__all__ = ["MAX_MODULE", "StoredModule", "WorkloadFile", "decode_workloads", "encode_workloads"]
+__all__ = [
+    "MAX_MODULE",
+    "StoredModule",
+    "WorkloadFile",
+    "decode_workloads",
+    "encode_workloads",
+    "module_texts",
+]
 
 HEADER = b"tracescript workloads 1\n"
 
 MAX_MODULE = 48 << 20
 """A module may have this many bytes of JSON; its line then is never longer than `MAX_LINE`."""
+
+_LENGTH = 8
+"""Bytes before the JSON of a module, which say how many it has."""
 
 _line = re.compile(rb"([0-9]{1,20}) ([!-~]+)\n").fullmatch
 _json_line = re.compile(rb'\["([0-9]{1,20})","([A-Za-z0-9+/]+={0,2})"\]\n').fullmatch
@@ -136,6 +146,25 @@ def encode_workloads(source: File, target: File) -> None:
             try:
                 out.write(_from_json_line(line).to_line())
             except TraceShapeError as error:
+                raise TraceFileError(str(error), file=name_of(source), line=number) from None
+
+
+def module_texts(source: File) -> Iterator[str]:
+    """The modules of a `database_workload.json` or of a workload file, as TVM's JSON texts.
+
+    `tvm.ir.load_json` makes modules of them.
+
+    Raises:
+        TraceFileError: a line is none of such a file; the error has its number.
+    """
+    with reading(source) as stream:
+        for number, line in enumerate(iter(partial(stream.readline, MAX_LINE), b""), 1):
+            if number == 1 and line == HEADER:
+                continue
+            read = _from_json_line if line.startswith(b"[") else StoredModule.from_line
+            try:
+                yield read(line).data[_LENGTH:].decode()
+            except (TraceShapeError, UnicodeDecodeError) as error:
                 raise TraceFileError(str(error), file=name_of(source), line=number) from None
 
 
