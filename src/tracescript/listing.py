@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, cast
 
 from tracescript.encode import write_value
 from tracescript.literals import format_int, quote
 from tracescript.model import NULL, RV, IndexMap, Input, Instruction, Trace
 
-__all__ = ["Style", "paint", "show_instruction", "show_trace"]
+__all__ = ["Piece", "Style", "paint", "pieces_of", "show_instruction", "show_trace"]
 
 Style: TypeAlias = Literal["kind", "rv", "value", "decision", "comment", "old", "new", "moved"]
 """What a text is, which says its colour."""
@@ -54,24 +54,69 @@ def show_trace(trace: Trace, *, colour: bool = False) -> Iterator[str]:
 
 def show_instruction(inst: Instruction, *, colour: bool = False) -> str:
     """The line that shows an instruction, without its decision."""
-    painted = partial(paint, colour=colour)
-    parts = [painted(inst.kind if inst.kind.isidentifier() else quote(inst.kind), "kind")]
-    parts += [_show_input(item, colour) for item in inst.inputs]
+    return "".join([_painted(piece, colour) for piece in pieces_of(inst)])
+
+
+class Piece(NamedTuple):
+    """A piece of the line that shows an instruction.
+
+    Attributes:
+        text: its characters.
+        style: what it is; None for blanks and marks.
+        rv: the random variable that it names among the inputs.
+        output: the position of the output that it names.
+    """
+
+    text: str
+    style: Style | None = None
+    rv: str | None = None
+    output: int | None = None
+
+
+def pieces_of(inst: Instruction) -> Iterator[Piece]:
+    """The pieces of the line that shows an instruction, without its decision."""
+    yield Piece(inst.kind if inst.kind.isidentifier() else quote(inst.kind), "kind")
+    for item in inst.inputs:
+        yield _BLANK
+        yield from _input(item)
     if inst.attrs:
-        parts += ["|", *(painted(write_value(value), "value") for value in inst.attrs)]
+        yield Piece(" | ")
+        yield from _joined([Piece(write_value(value), "value") for value in inst.attrs])
     if inst.outputs:
-        parts += ["->", *(painted(_name(name), "rv") for name in inst.outputs)]
-    return " ".join(parts)
+        yield Piece(" -> ")
+        outputs = enumerate(inst.outputs)
+        yield from _joined([Piece(_name(name), "rv", output=place) for place, name in outputs])
 
 
-def _show_input(value: Input, colour: bool) -> str:
-    if isinstance(value, RV):
-        return paint(_name(value.name), "rv", colour)
-    if isinstance(value, tuple):
-        return "[" + " ".join([_show_input(item, colour) for item in value]) + "]"
-    if isinstance(value, IndexMap):
-        return paint("@" + quote(value.text), "value", colour)
-    return paint("@null" if value == NULL else write_value(value), "value", colour)
+_BLANK = Piece(" ")
+
+
+def _input(item: Input) -> Iterator[Piece]:
+    if isinstance(item, RV):
+        yield Piece(_name(item.name), "rv", rv=item.name)
+    elif isinstance(item, tuple):
+        yield Piece("[")
+        for position, element in enumerate(cast("tuple[Input, ...]", item)):
+            if position:
+                yield _BLANK
+            yield from _input(element)
+        yield Piece("]")
+    elif isinstance(item, IndexMap):
+        yield Piece("@" + quote(item.text), "value")
+    else:
+        yield Piece("@null" if item == NULL else write_value(item), "value")
+
+
+def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Pieces with blanks between them."""
+    for position, piece in enumerate(pieces):
+        if position:
+            yield _BLANK
+        yield piece
+
+
+def _painted(piece: Piece, colour: bool) -> str:
+    return piece.text if piece.style is None else paint(piece.text, piece.style, colour)
 
 
 def _name(name: str) -> str:

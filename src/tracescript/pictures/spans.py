@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import takewhile
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from tracescript.dependencies import DecisionNode, Node, ValueNode
 from tracescript.encode import write_value
-from tracescript.literals import format_int, quote
-from tracescript.model import NULL, RV, IndexMap, Input, Instruction, Trace
+from tracescript.listing import Style as TextStyle
+from tracescript.listing import pieces_of
+from tracescript.literals import format_int
+from tracescript.model import Instruction, Trace
 
 __all__ = ["Line", "Span", "Style", "lines_of", "shorten", "spans_of"]
 
-Style: TypeAlias = Literal["plain", "kind", "rv", "value", "decision", "comment"]
+Style: TypeAlias = Literal["plain"] | TextStyle
 """What a piece of a line is."""
 
 _LONG = 60
@@ -110,19 +112,11 @@ def spans_of(index: int, inst: Instruction, values: Mapping[str, ValueNode]) -> 
         inst: the instruction.
         values: the values that names stand for.
     """
-    yield Span(inst.kind if inst.kind.isidentifier() else quote(inst.kind), "kind")
-    for item in inst.inputs:
-        yield _BLANK
-        yield from _input(item, values)
-    if inst.attrs:
-        yield Span(" | ")
-        yield from _joined([Span(write_value(value), "value") for value in inst.attrs])
-    if inst.outputs:
-        yield Span(" -> ")
-        yield from _joined(
-            Span(_name(name), "rv", ValueNode(index, output))
-            for output, name in enumerate(inst.outputs)
-        )
+    for piece in pieces_of(inst):
+        node = None if piece.output is None else ValueNode(index, piece.output)
+        if piece.rv is not None:
+            node = values.get(piece.rv)
+        yield Span(piece.text, piece.style or "plain", node)
 
 
 def shorten(text: str) -> str:
@@ -132,31 +126,3 @@ def shorten(text: str) -> str:
     ('b0', 40)
     """
     return text if len(text) <= _LONG else text[: _SHOWN - 1] + "…"
-
-
-def _input(item: Input, values: Mapping[str, ValueNode]) -> Iterator[Span]:
-    if isinstance(item, RV):
-        yield Span(_name(item.name), "rv", values.get(item.name))
-    elif isinstance(item, tuple):
-        yield Span("[")
-        for position, element in enumerate(cast("tuple[Input, ...]", item)):
-            if position:
-                yield _BLANK
-            yield from _input(element, values)
-        yield Span("]")
-    elif isinstance(item, IndexMap):
-        yield Span("@" + quote(item.text), "value")
-    else:
-        yield Span("@null" if item == NULL else write_value(item), "value")
-
-
-def _joined(spans: Iterable[Span]) -> Iterator[Span]:
-    """Spans with blanks between them."""
-    for position, span in enumerate(spans):
-        if position:
-            yield _BLANK
-        yield span
-
-
-def _name(name: str) -> str:
-    return name if name.isidentifier() and name.isascii() else "@" + quote(name)
