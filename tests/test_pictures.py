@@ -530,6 +530,7 @@ def test_a_difference_in_a_notebook():
     text = "tracescript 1\n{}Sample | {} -> v{}\nA\nB v-1\n{}"
     a = loads(text.format("Old -> b\n", 1, " = 4", ""))
     b = loads(text.format("", 2, "", "New | 5\n@9 = 7\n"))
+    assert diff(a, b)._repr_html_() == difference_html(diff(a, b))
     assert Tags(difference_html(diff(a, b))).rows == [
         "14 becomes none",
         "9none becomes 7",

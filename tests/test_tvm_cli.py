@@ -11,7 +11,7 @@ tvm = pytest.importorskip("tvm", reason="the extra `tvm` is not installed")
 from tvm.s_tir.meta_schedule.database import JSONDatabase, TuningRecord  # noqa: E402
 
 import tvm_cases  # noqa: E402
-from tracescript.tvm import end_rehearsals, to_tvm  # noqa: E402
+from tracescript.tvm import encode_database, end_rehearsals, to_tvm  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -81,6 +81,13 @@ def test_the_workloads_can_be_elsewhere(folder, tmp_path, capfd):
     assert "database_workload.json or database_workload.b85" in capfd.readouterr().err
     assert main(["replay", str(folder / LOG), "-w", str(folder / LOG)]) == 1
     assert "expected a workload as TVM writes it" in capfd.readouterr().err
+
+
+def test_the_workloads_of_a_trace_database(folder, capfd):
+    encode_database(folder, folder)
+    (folder / "database_workload.json").unlink()
+    assert main(["replay", str(folder / "database_tuning_record.trace")]) == 0
+    assert capfd.readouterr().err.endswith(": 4 records replayed, 0 refused\n")
 
 
 def test_a_module_that_is_none(folder, capfd):

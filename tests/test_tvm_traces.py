@@ -110,7 +110,15 @@ def test_boxes_are_opened_by_their_type():
                 "SamplePartitionedTile l-1 | 2 0 0 -> v2 = [1 64]"
             ),
             2,
-            "$[0][2][2][2]: expected a positive integer, found 0",
+            "$[0][2][2][2]: expected a positive integer of 32 bits, found 0",
+        ),
+        (
+            (
+                'GetSBlock | "C" "main" -> b\nGetLoops b-1 -> l\n'
+                "SamplePartitionedTile l-1 | 2 0 4611686018427387904 -> v2 = [4 16]"
+            ),
+            2,
+            "$[0][2][2][2]: expected a positive integer of 32 bits, found 4611686018427387904",
         ),
         (
             'GetSBlock | "C" "main" -> b\nAnnotate b-1 {"a": [1 9223372036854775808]} | "key"',

@@ -30,6 +30,9 @@ RELEASE = ".".join(str(tvm.__version__).split(".")[:2])
 KNOWN = kinds(RELEASE)
 """The kinds of instructions that it has."""
 
+_INT32 = range(1, 1 << 31)
+"""What TVM can divide by: a multiple of a larger divisor overflows, and is 0."""
+
 _INT64 = range(-(1 << 63), 1 << 63)
 
 
@@ -76,8 +79,9 @@ def _partition(path: str, position: int, inst: Instruction) -> Iterator[Problem]
     count, cut, divisor = inst.attrs
     if type(cut) is int and type(count) is int and not 0 <= cut <= count:
         yield Problem(f"{path}[1]", f"expected a position from 0 to {count}, found {cut}", position)
-    if type(divisor) is int and divisor < 1:
-        yield Problem(f"{path}[2]", f"expected a positive integer, found {divisor}", position)
+    if type(divisor) is int and divisor not in _INT32:
+        wanted = "expected a positive integer of 32 bits"
+        yield Problem(f"{path}[2]", f"{wanted}, found {divisor}", position)
 
 
 def _integers(path: str, value: object, inst: int) -> Iterator[Problem]:

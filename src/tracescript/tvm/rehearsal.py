@@ -26,6 +26,7 @@ import tvm
 from tracescript.errors import ReplayError
 from tracescript.json_trace import from_json, to_json
 from tracescript.model import Trace
+from tracescript.tvm.intrinsics import import_intrinsics
 from tracescript.tvm.reasons import reason_of
 from tracescript.tvm.steps import Failure, Steps, apply_all
 
@@ -63,6 +64,8 @@ def serve(handle: int) -> None:
     failure.
     """
     pipe = Connection(handle)
+    # Now, since no instruction is to wait for it.
+    import_intrinsics()
     pipe.send_bytes(_READY)
     while True:
         try:
