@@ -17,7 +17,7 @@ from tracescript.decode import read_line
 from tracescript.encode import write_value
 from tracescript.instructions import LETTERS
 from tracescript.json_trace import value_from_json
-from tracescript.masks.scope import Scope
+from tracescript.masks.scope import CHANGES, Scope
 from tracescript.masks.task import Loops, Names
 from tracescript.model import Instruction
 from tracescript.tvm.boxes import unbox
@@ -106,8 +106,8 @@ class Lines:
             raise Refusal(problem.message)
         made = self._made.after(inst, decision)
         steps = made.steps()
-        keeps = KNOWN[inst.kind].pure or KNOWN[inst.kind].loops == "keeps"
-        workload = self.workload if keeps else LiveWorkload(steps.schedule)
+        changes = KNOWN[inst.kind].loops in CHANGES
+        workload = LiveWorkload(steps.schedule) if changes else self.workload
         scope = _with_outputs(self.scope, workload, steps, inst)
         return Lines(made, scope, read)
 
