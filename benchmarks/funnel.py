@@ -47,8 +47,8 @@ from tracescript.tokens import Tokenizer
 from tracescript.tvm import Oracle, ReplayError, from_tvm, import_intrinsics, replay, task_of
 
 ROOT = Path(__file__).parents[1]
-sys.path.append(str(ROOT / "training" / "tokens"))
-import pool  # noqa: E402
+sys.path.append(str(ROOT))
+from training import pool  # noqa: E402
 
 TARGET = "nvidia/nvidia-h100"
 STAGES = ("samples", "parses", "checks", "applies", "passes", "compiles")

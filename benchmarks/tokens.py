@@ -28,7 +28,7 @@ from tracescript.tokens import Tokenizer
 from tracescript.tokens.symbols import SYMBOLS, split_symbols
 from tracescript.tokens.train import pieces
 
-sys.path.insert(0, str(ROOT / "training" / "tokens"))
+sys.path.append(str(ROOT))
 
 Counter = Callable[[str], int]
 
@@ -125,7 +125,7 @@ def plain(path: Path, vocab_size: int) -> Counter:
     """Byte-level byte-pair encoding whose merges end anywhere but in a decision value."""
     from tokenizers import Tokenizer as Model
     from tokenizers import models, trainers
-    from train import scripts
+    from training.tokens.train import scripts
 
     def words(text: str) -> Iterator[str]:
         for piece in pieces(split_symbols(text.encode())):

@@ -1,11 +1,11 @@
 """Old traces in the forms of later releases: laws first, then each step and each refusal."""
 
 import json
-import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from training.tokens import forms
 
 from corpora import ROOT, SHARED, needs_shared
 from old_texts import check_laws, text_for
@@ -24,10 +24,6 @@ from tracescript.errors import MigrationError
 from tracescript.instructions import RELEASES, Form, kinds
 from tracescript.migration import infer_release, migrate
 from tracescript.model import NULL, RV
-
-sys.path.append(str(ROOT / "training" / "tokens"))
-
-import forms
 
 OWN = [
     record.trace

@@ -1,6 +1,6 @@
 """Make the corpus on which the tokenizer of TraceScript is trained.
 
-    python training/tokens/generate.py --out training/tokens/corpus
+    python -m training.tokens.generate --out training/tokens/corpus
 
 Needs `apache-tvm==0.27.0.post1` with `apache-tvm-ffi>=0.1.14,<0.1.15`; no GPU is used. Each
 workload is handled in a forked process that has TVM imported, so one that TVM crashes on costs
@@ -20,13 +20,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-import live
-import parts
-import pool
-import spaces
-from workloads import Workload, draw
-
 from tracescript.tvm import import_intrinsics
+from training import pool
+from training.tokens import live, parts
+from training.workloads import spaces
+from training.workloads.workload import Workload, draw
 
 
 class Job(NamedTuple):

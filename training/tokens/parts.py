@@ -15,9 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from workloads import Workload
-
 from tracescript import encode_file
+from training.workloads.workload import Workload
 
 Part = dict[str, Any]
 """What became of one workload."""

@@ -1,6 +1,6 @@
 r"""Train the tokenizer that TraceScript ships.
 
-    python training/tokens/train.py --corpus training/tokens/corpus \
+    python -m training.tokens.train --corpus training/tokens/corpus \
         --out src/tracescript/tokens/phrases.json
 
 Needs Hugging Face `tokenizers`. Reads `train.trace.xz` of the corpus. Some traces are added once
@@ -17,10 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from forms import old_form, renamed, words_of
-
 from tracescript import Trace, dumps, iter_records
 from tracescript.tokens import Tokenizer
+from training.tokens.forms import old_form, renamed, words_of
 
 OLD = 4
 """One trace in so many is added in an older form."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import operators
 import tvm
 from tvm import te
 from tvm.s_tir import Schedule, ScheduleError
@@ -15,7 +14,9 @@ from tvm.s_tir.meta_schedule import postproc
 from tvm.s_tir.meta_schedule import schedule_rule as rule
 from tvm.s_tir.schedule import Trace
 from tvm.target import Target
-from workloads import TARGETS, Workload
+
+from training.workloads import operators
+from training.workloads.workload import TARGETS, Workload
 
 Rules = tuple[Any, Any]
 """Schedule rules and post-processors, as `PostOrderApply` takes them."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any, NamedTuple
 
-from families import FAMILIES, WITH_WEIGHT, Arguments
+from training.workloads.families import FAMILIES, WITH_WEIGHT, Arguments
 
 HELD_OUT_PERCENT = 8
 

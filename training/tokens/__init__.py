@@ -1,0 +1,1 @@
+"""The corpus that the tokenizer of the package is trained on, and the training."""

@@ -1,0 +1,1 @@
+"""What is scheduled: families of operators, random workloads of them, and their design spaces."""
