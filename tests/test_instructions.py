@@ -76,12 +76,23 @@ def test_a_release_that_the_table_does_not_know(tvm):
         kinds(tvm)
 
 
+WHAT_ASSUMES = {
+    "inner": "block",
+    "siblings": "list",
+    "readers": "list",
+    "apart": "list",
+    "nest": "loop",
+}
+"""What has to be in a slot of which TVM takes something for granted."""
+
+
 def test_slots_say_what_they_hold():
     """What the rest of the library takes for granted."""
     for slot in every_slot():
         assert len(set(slot.types)) == len(slot.types) > 0
         assert not slot.items or "list" in slot.types
         assert not slot.texts or slot.types == ("str",)
+        assert slot.assumes is None or WHAT_ASSUMES[slot.assumes] in slot.types
         assert list(slot.texts) == list(dict.fromkeys(slot.texts))
     for kind in KINDS.values():
         for form in kind.forms:

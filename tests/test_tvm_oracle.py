@@ -164,6 +164,25 @@ def test_what_the_script_would_not_say_is_refused(line, reason):
     assert any(reason in text for text in state.refused.values())
 
 
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("ReorderBlockIterVar b-2 []\n", "expected a block inside another one, found b0"),
+        ("Blockize [b-1 b-1] | true -> b\n", "expected different blocks, found b1 twice"),
+    ],
+)
+def test_what_tvm_dies_of_is_masked_out_before_it_sees_it(line, reason):
+    state = oracle("symbol").new()
+    write(state, "symbol", 'tracescript 1\nGetSBlock | "root" "main" -> b\n')
+    write(state, "symbol", START.split("\n", 1)[1])
+    before = state.schedule.mod
+    taken, count = write(state, "symbol", line)
+    assert taken == count - 1
+    assert next(iter(state.refused.values())).startswith(reason)
+    state.retreat()
+    assert state.schedule.mod.same_as(before)
+
+
 def test_a_line_in_a_rare_spelling_is_read_too():
     state = oracle("symbol").new()
     write(state, "symbol", START)

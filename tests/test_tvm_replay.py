@@ -31,6 +31,29 @@ SAME = loads(
 )
 
 
+def script(*lines):
+    return loads("\n".join(["tracescript 1", *lines, ""]))
+
+
+def named(*blocks):
+    return [f'GetSBlock | "{block}" "main" -> b' for block in blocks]
+
+
+# One block in another: B is b0, and B_o is b5.
+NESTED = [
+    *named("B"),
+    "GetLoops b-1 -> l2",
+    "Split l-1 null 16 | true false -> l2",
+    "Blockize l-1 | true -> b",
+]
+
+OF_A_ROOT = script(*named("root"), "ReorderBlockIterVar b-1 []")
+WHERE_IT_BRANCHES = script(
+    *named("left"), "GetLoops b-1 -> l2", "LoopPartition l-2 1 null | true -> l2"
+)
+FOR_THE_WRITER = script(*named("B", "C"), 'CacheRead b-1 [b-2] | 0 "shared" -> b')
+
+
 @pytest.fixture(scope="module", autouse=True)
 def no_process_is_left():
     yield
@@ -153,6 +176,132 @@ def test_loops_of_one_nest_are_not_merged(two_nests, trace):
         replay(trace, two_nests)
 
 
+A_ROOT = "expected a block inside another one, found b0, which is a root"
+TWICE_IN_A_LIST = "expected different blocks, found b0 twice"
+ELSEWHERE = "expected blocks inside the same block, found {} in another one"
+NO_READER = "expected a block that reads the buffer beside the one that writes it"
+AROUND = "expected blocks that are not around {}, found {}"
+
+
+@pytest.mark.parametrize(
+    ("example", "trace", "reason"),
+    [
+        ("merge_loops", OF_A_ROOT, A_ROOT),
+        ("merge_loops", WHERE_IT_BRANCHES, "expected loops around one block, found l1 around more"),
+        ("tensorize", FOR_THE_WRITER, NO_READER),
+        (
+            "cache_in_place",
+            script(*named("root", "update"), 'CacheRead b-1 [b-2] | 0 "shared" -> b'),
+            NO_READER,
+        ),
+        (
+            "tensorize",
+            script(*NESTED, *named("C"), 'CacheRead b-1 [b-3] | 4294967296 "shared" -> b'),
+            NO_READER,
+        ),
+        (
+            "tensorize",
+            script(*named("root", "B"), 'CacheWrite b-1 [b-1 b-2] | 0 "shared" -> b'),
+            AROUND.format("b1", "b0"),
+        ),
+        (
+            "tensorize",
+            script(*NESTED, *named("root"), 'CacheWrite b-3 [b-2] | 0 "shared" -> b'),
+            AROUND.format("b0", "b5"),
+        ),
+        (
+            "tensorize",
+            script(*NESTED, *named("root"), 'CacheWrite b-3 [b-1] | 0 "shared" -> b'),
+            AROUND.format("b0", "b6"),
+        ),
+        (
+            "merge_loops",
+            script(*named("left", "right"), "Blockize [b-2 b-1 b-2] | true -> b"),
+            TWICE_IN_A_LIST,
+        ),
+        ("merge_loops", script(*named("left"), "Blockize [b-1 b-1] | true -> b"), TWICE_IN_A_LIST),
+        ("tensorize", script(*named("root", "C"), "Blockize [b-1 b-2] | true -> b"), A_ROOT),
+        (
+            "tensorize",
+            script(*NESTED, *named("C"), "Blockize [b-1 b-3] | true -> b"),
+            ELSEWHERE.format("b0"),
+        ),
+    ],
+)
+def test_what_tvm_takes_for_granted_of_blocks_is_looked_at(example, trace, reason):
+    """It dies there, or refuses when it has changed the module already, or breaks the module."""
+    with pytest.raises(ReplayError) as caught:
+        replay(trace, tvm_cases.example(example).module)
+    assert (caught.value.inst, caught.value.reason) == (len(trace.insts) - 1, reason)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        # A reader is listed beside the writer, or the block around them.
+        [*named("B", "C"), 'CacheRead b-1 [b-2 b-1] | 0 "shared" -> b'],
+        [*named("root", "C"), 'CacheRead b-1 [b-2] | 0 "shared" -> b'],
+        # Nothing in the module writes the buffer.
+        [*named("B", "C"), 'CacheRead b-2 [b-1] | 0 "shared" -> b'],
+        [*NESTED, *named("C"), 'CacheWrite b-3 [b-1] | 0 "shared" -> b'],
+        [*NESTED, "ReorderBlockIterVar b-1 [1 0]", "ReorderBlockIterVar b-2 [0]"],
+        [*NESTED, *named("C"), "Blockize [b-2 b-1] | true -> b"],
+        [*named("C"), "GetLoops b-1 -> l2", "LoopPartition l-2 1 null | true -> l2"],
+    ],
+)
+def test_what_tvm_survives_is_as_tvm_has_it(lines):
+    module = tvm_cases.example("tensorize").module
+    schedule, other = replay(script(*lines), module), by_tvm(script(*lines), module)
+    tvm.ir.assert_structural_equal(schedule.mod, other.mod)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'CacheRead b-2 [b-1] | 0 "shared" -> b',
+        'CacheRead b-1 [b-1] | 7 "shared" -> b',
+        'CacheWrite b-2 [b-1] | 0 "shared" -> b',
+        "ReorderBlockIterVar b-1 []",
+        "ReorderBlockIterVar b-1 [0 0]",
+        "ReorderBlockIterVar b-1 [-1 0]",
+        "ReorderBlockIterVar b-1 [0 1 2]",
+        "Blockize [] | true -> b",
+    ],
+)
+def test_what_tvm_refuses_by_itself_is_left_to_it(line):
+    """A copy for the root block, an index that is too large, an order that is none."""
+    trace, module = script(*named("root", "C"), line), tvm_cases.example("tensorize").module
+    with pytest.raises(ReplayError) as caught:
+        replay(trace, module)
+    assert caught.value.inst == 2
+    assert not caught.value.reason.startswith("expected")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("SamplePerfectTile l-1 | 0 64", r"\$\[0\]\[2\]\[3\]: expected at least one factor"),
+        ("SamplePartitionedTile l-1 | 0 0 1", r"\[3\]: expected at least one factor"),
+        ("SamplePerfectTile l-1 | 2 0 -> v2", r"\[2\]\[1\]: expected a decision, or .*, found 0"),
+        ("SamplePerfectTile l-1 | 2 -2 -> v2", r"expected a decision, or .*, found -2"),
+        (
+            "SamplePartitionedTile l-1 | 2 2 4 -> v2 = [1 1]",
+            r"\[2\]\[2\]: expected 1, since there is no factor from position 2 on, found 4",
+        ),
+    ],
+)
+def test_tiles_that_tvm_writes_out_of_bounds_or_never_finds(line, message):
+    trace = script(*named("A"), "GetLoops b-1 -> l", line)
+    with pytest.raises(ReplayError, match=message):
+        replay(trace, tvm_cases.dynamic_module())
+
+
+def test_tiles_with_odd_bounds_that_tvm_takes():
+    for line in ("2 0 -> v2 = [-1 1]", "2 -1 -> v2"):
+        trace = script(*named("A"), "GetLoops b-1 -> l", f"SamplePerfectTile l-1 | {line}")
+        assert len(replay(trace, tvm_cases.dynamic_module()).trace.insts) == 3
+
+
 def test_a_place_is_no_loop():
     module = tvm_cases.example("sample_locations").module
     lines = [
@@ -197,7 +346,7 @@ def test_what_is_not_decided_is_drawn_by_the_seed():
 RECKLESS = """
 import sys
 from tracescript.tvm import rehearsal, steps
-steps.Steps._require_safe = lambda *_: None
+steps.require_safe = lambda *_: None
 rehearsal.serve(int(sys.argv[1]))
 """
 
@@ -207,9 +356,11 @@ def test_a_death_is_named_and_does_no_harm(two_nests, monkeypatch):
     monkeypatch.setattr(rehearsal, "_CODE", RECKLESS)
     monkeypatch.setattr(rehearsal, "_processes", [])
     good = loads('tracescript 1\nGetSBlock | "left" "main" -> b\n')
-    for trace in (TWICE, SAME):
+    two_steps = tvm_cases.example("tensorize").module
+    deaths = [(trace, two_nests) for trace in (TWICE, SAME, OF_A_ROOT, WHERE_IT_BRANCHES)]
+    for trace, module in [*deaths, (FOR_THE_WRITER, two_steps)]:
         with pytest.raises(ReplayError) as caught:
-            replay(trace, two_nests, isolated=True)
+            replay(trace, module, isolated=True)
         assert caught.value.inst == len(trace.insts) - 1
         assert caught.value.reason == "TVM died of SIGSEGV"
         assert len(replay(good, two_nests, isolated=True).trace.insts) == 1

@@ -13,6 +13,7 @@ __all__ = [
     "LETTERS",
     "RELEASES",
     "Aspect",
+    "Assumption",
     "Attr",
     "DecisionKind",
     "Form",
@@ -78,6 +79,17 @@ write, and in which order they stand. `buffers` are the shapes, layouts, data ty
 scopes of buffers, and where they are allocated.
 """
 
+Assumption: TypeAlias = Literal["inner", "siblings", "readers", "apart", "nest"]
+"""What TVM takes for granted of the blocks or the loop that an input names.
+
+It does not look; where it is not so, TVM dies or breaks the module. `inner`: the block is inside
+another one, and so no root. `siblings`: the blocks of a list are different ones, and the same
+block is directly around them all. `readers`: if the buffer is written directly inside the block
+that the first input is in, a block of the list is there too, and is not the one that writes it.
+`apart`: neither the block around the first input nor the next one around is in the list.
+`nest`: under the loop are loops, one in the other, and in the innermost a block alone.
+"""
+
 ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
 """Every aspect, in a fixed order."""
 
@@ -95,6 +107,7 @@ class Slot(msgspec.Struct, frozen=True):
         texts: strings that TVM is known to write there. Others are as good.
         place: it takes, for a loop, a place to compute a block at: what `SampleComputeLocation`
             found, which may be inlining, or where the block is already.
+        assumes: what else TVM takes for granted of what stands there, None for nothing.
     """
 
     types: tuple[RVType | ValueType, ...]
@@ -102,6 +115,7 @@ class Slot(msgspec.Struct, frozen=True):
     repeats: bool = False
     texts: tuple[str, ...] = ()
     place: bool = False
+    assumes: Assumption | None = None
 
     @property
     def is_flag(self) -> bool:

@@ -17,12 +17,15 @@ from tracescript.instructions._shapes import (
 )
 
 BLOCK = Slot(("block",))
+INNER_BLOCK = Slot(("block",), assumes="inner")
 LOOP = Slot(("loop",))
+NEST = Slot(("loop",), assumes="nest")
 LOCATION = Slot(("loop",), place=True)
 PLACE = Slot(("block", "loop"))
 LOOPS = Slot(("loop",), repeats=True)
-BLOCK_LIST = Slot(("list",), items=BLOCK)
-LOOP_OR_BLOCKS = Slot(("loop", "list"), items=BLOCK)
+READERS = Slot(("list",), items=BLOCK, assumes="readers")
+READERS_APART = Slot(("list",), items=BLOCK, assumes="apart")
+LOOP_OR_BLOCKS = Slot(("loop", "list"), items=BLOCK, assumes="siblings")
 # None is the factor that follows from the others.
 FACTOR = Slot(("expr", "int", "none"))
 FACTORS = Slot(("expr", "int", "none"), repeats=True)

@@ -3,7 +3,7 @@
 `check` knows most of it: TVM takes a decision by its index without looking whether there
 is such an instruction, and divides by the factors of a tile. What is here, `check` lets
 pass, because a trace with it is well-formed; what only a live schedule can tell is in
-`steps`. All of it was found by applying mutated traces to their modules, which
+`safety`. All of it was found by applying mutated traces to their modules, which
 `tests/fuzz_replay.py` does.
 """
 
@@ -49,8 +49,11 @@ def require_harmless(trace: Trace) -> None:
 def hazards(trace: Trace) -> Iterator[Problem]:
     """What is wrong with a trace before any module is looked at: errors alone, no notes."""
     yield from (found for found in check(trace, tvm=RELEASE) if found.severity == "error")
+    decided = {decision.index for decision in trace.decisions}
     for position, inst in enumerate(trace.insts):
         yield from instruction_hazards(position, inst)
+        if position not in decided:
+            yield from _endless(position, inst)
     for number, decision in enumerate(trace.decisions):
         yield from _integers(f"$[1][{number}][1]", decision.value, decision.index)
 
@@ -63,6 +66,9 @@ def instruction_hazards(position: int, inst: Instruction) -> Iterator[Problem]:
         yield Problem(f"{path}[0]", f"expected a kind of TVM {RELEASE}, found another", position)
     yield from _integers(f"{path}[1]", inst.inputs, position)
     yield from _integers(f"{path}[2]", inst.attrs, position)
+    if kind is not None and kind.outputs.count == "first attribute" and not inst.outputs:
+        # Of no factors TVM writes the first one, if the extent of the loop is unknown.
+        yield Problem(f"{path}[3]", "expected at least one factor, found none", position)
     if kind is not None and kind.decision == "partitioned tile" and len(inst.attrs) == 3:
         yield from _partition(f"{path}[2]", position, inst)
 
@@ -74,13 +80,30 @@ def form_of(inst: Instruction) -> Form:
     return next(fits)
 
 
+def _endless(position: int, inst: Instruction) -> Iterator[Problem]:
+    """TVM draws tiles until one keeps the bound, where no decision gives one."""
+    kind = KNOWN.get(inst.kind)
+    if kind is None or kind.decision != "tile" or len(inst.attrs) != 2:
+        return
+    bound = inst.attrs[1]
+    if type(bound) is int and bound != -1 and bound not in _INT32:
+        wanted = "expected a decision, or a positive bound of 32 bits or -1"
+        yield Problem(f"$[0][{position}][2][1]", f"{wanted}, found {bound}", position)
+
+
 def _partition(path: str, position: int, inst: Instruction) -> Iterator[Problem]:
-    """TVM divides by the factor of the inner part, and cuts the factors at any position."""
+    """TVM divides by the factor of the inner part, and cuts the factors at any position.
+
+    Where nothing is behind the cut it puts the factor of the inner part there all the same.
+    """
     count, cut, divisor = inst.attrs
     if type(cut) is int and type(count) is int and not 0 <= cut <= count:
         yield Problem(f"{path}[1]", f"expected a position from 0 to {count}, found {cut}", position)
     if type(divisor) is int and divisor not in _INT32:
         wanted = "expected a positive integer of 32 bits"
+        yield Problem(f"{path}[2]", f"{wanted}, found {divisor}", position)
+    elif cut == count and divisor != 1:
+        wanted = f"expected 1, since there is no factor from position {count} on"
         yield Problem(f"{path}[2]", f"{wanted}, found {divisor}", position)
 
 

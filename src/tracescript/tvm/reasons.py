@@ -6,7 +6,11 @@ from tracescript.encode import dumps
 from tracescript.errors import ReplayError
 from tracescript.model import Trace
 
-__all__ = ["reason_of", "replay_error"]
+__all__ = ["Refusal", "reason_of", "replay_error"]
+
+
+class Refusal(Exception):
+    """TVM refuses an instruction, or must not see it; the text is the reason, in one line."""
 
 
 def reason_of(error: Exception) -> str:

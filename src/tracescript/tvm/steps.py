@@ -19,17 +19,14 @@ from tvm.tirx import Var
 from tracescript.check import UNDEFINED
 from tracescript.instructions import Form
 from tracescript.json_trace import value_to_json
-from tracescript.model import RV, Instruction, Trace, Value
+from tracescript.model import Instruction, Trace, Value
 from tracescript.tvm.boxes import LiveValues, attr_to_tvm, input_to_tvm
 from tracescript.tvm.hazards import KNOWN, form_of
 from tracescript.tvm.intrinsics import import_intrinsics
-from tracescript.tvm.reasons import reason_of
+from tracescript.tvm.reasons import Refusal, reason_of
+from tracescript.tvm.safety import require_safe
 
 __all__ = ["NO_DECISION", "Decided", "Failure", "Refusal", "Steps", "apply_all"]
-
-
-class Refusal(Exception):
-    """TVM refuses an instruction; the text is its reason, in one line."""
 
 
 class Failure(NamedTuple):
@@ -84,10 +81,10 @@ class Steps:
         """Apply an instruction that has no hazard.
 
         Raises:
-            Refusal: TVM refuses it, and schedule and trace are as they were; or it has other
-                outputs here than the instruction says, and it is applied.
+            Refusal: TVM refuses it or must not see it, and schedule and trace are as they were; or
+                it has other outputs here than the instruction says, and it is applied.
         """
-        self._require_safe(inst)
+        require_safe(inst, self.schedule, self.values)
         outputs = self._call(inst, decision)
         if len(outputs) != len(inst.outputs):
             found = f"it has {len(outputs)} here"
@@ -95,23 +92,6 @@ class Steps:
         for name, output in zip(inst.outputs, outputs, strict=True):
             if name != UNDEFINED:
                 self.values.setdefault(name, output)
-
-    def _require_safe(self, inst: Instruction) -> None:
-        """Refuse what TVM dies of and does not refuse by itself."""
-        loops = [name for name in _needed(inst) if isinstance(self.values[name], LoopRV)]
-        nodes = [self._node(name) for name in loops]
-        for name, node in zip(loops, nodes, strict=True):
-            if node.stmt is None:
-                raise Refusal(f"expected a loop, found {name}, which stands for a place")
-        if KNOWN[inst.kind].loops == "merges":
-            _require_side_by_side(loops, nodes)
-
-    def _node(self, name: str) -> Any:
-        """Where a loop is in the module."""
-        try:
-            return self.schedule.get_sref(self.values[name])
-        except Exception as error:
-            raise Refusal(reason_of(error)) from None
 
     def _call(self, inst: Instruction, decision: Decided) -> Sequence[Any]:
         form = form_of(inst)
@@ -134,28 +114,6 @@ class Steps:
         if result is None:
             return ()
         return (result,) if isinstance(result, (SBlockRV, LoopRV, Var)) else result
-
-
-def _needed(inst: Instruction) -> list[str]:
-    """The random variables that an instruction takes, but for places to compute a block at."""
-    form = form_of(inst)
-    slots = [form.slot(position) for position in range(len(inst.inputs))]
-    return [
-        item.name
-        for item, slot in zip(inst.inputs, slots, strict=True)
-        if isinstance(item, RV) and slot is not None and not slot.place
-    ]
-
-
-def _require_side_by_side(names: list[str], nodes: list[Any]) -> None:
-    """Refuse loops of which one is in another, or is the other."""
-    for place, node in enumerate(nodes):
-        others = [*nodes[:place], *nodes[place + 1 :]]
-        at = node
-        while at is not None:
-            if any(at.same_as(other) for other in others):
-                raise Refusal(f"expected loops side by side, found {names[place]} in another one")
-            at = at.parent
 
 
 def apply_all(
