@@ -20,6 +20,7 @@ __all__ = [
     "TraceShapeError",
     "TraceSyntaxError",
     "TraceVersionError",
+    "WorkloadError",
 ]
 
 _WINDOW = 60
@@ -261,6 +262,25 @@ class MigrationError(TraceScriptError):
     def __str__(self) -> str:
         reasons = "".join(f"\n    {refusal}" for refusal in self.refusals)
         return f"the trace cannot be migrated to TVM {self.to}:{reasons}"
+
+
+class WorkloadError(TraceScriptError):
+    """A module has no form as a workload, or a workload is none. Mend what `place` names.
+
+    Attributes:
+        place: where: a block, a buffer, or an attribute, by its name.
+        expected: what stands there in a workload.
+        found: what stands there now.
+    """
+
+    def __init__(self, place: str, expected: str, found: str) -> None:
+        super().__init__(place, expected, found)
+        self.place = place
+        self.expected = expected
+        self.found = found
+
+    def __str__(self) -> str:
+        return f"{self.place}: expected {self.expected}, found {self.found}"
 
 
 def _shortened(text: str) -> str:

@@ -15,6 +15,7 @@ from tracescript.tvm.rehearsal import end_rehearsals
 from tracescript.tvm.replay import replay
 from tracescript.tvm.tasks import task_of
 from tracescript.tvm.traces import from_tvm, to_tvm
+from tracescript.tvm.workloads import module_of, workload_of
 
 __all__ = [
     "IllegalToken",
@@ -30,8 +31,10 @@ __all__ = [
     "end_rehearsals",
     "from_tvm",
     "import_intrinsics",
+    "module_of",
     "module_texts",
     "replay",
     "task_of",
     "to_tvm",
+    "workload_of",
 ]
