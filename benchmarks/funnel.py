@@ -9,7 +9,7 @@ parses, `check` finds no error, it applies to the workload, it passes the post-p
 MetaSchedule, and NVRTC compiles it, which needs no GPU. MetaSchedule's own sketches with random
 decisions are the comparison.
 
-Needs the extras `tvm` and `masks`, `cuda-bindings>=13,<13.1` and `nvidia-cuda-nvrtc==13.0.*`. Each
+Needs the extras `tvm` and `masks`, and the dependency group `gpu`, but no GPU. Each
 job is done in a forked process, which may die, and appended to `jobs.jsonl`; interrupt the run
 at any time, the same command goes on from there. At the end it writes `funnel.json`, and the
 tables of docs/oracle.md to `funnel.md`.
@@ -34,7 +34,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import tvm
 from ngrams import NGrams
-from nvrtc import compile_kernels
 from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 from tvm.s_tir.meta_schedule.testing import te_workload
@@ -49,8 +48,10 @@ from tracescript.tvm import Oracle, ReplayError, from_tvm, import_intrinsics, re
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT))
 from training import pool  # noqa: E402
+from training.evaluate.cuda_source import cubin  # noqa: E402
 
 TARGET = "nvidia/nvidia-h100"
+ARCHITECTURE = "sm_90a"
 STAGES = ("samples", "parses", "checks", "applies", "passes", "compiles")
 SETTINGS = ("none", "grammar", "mask", "oracle")
 WRITERS = ("model", "chance")
@@ -225,7 +226,8 @@ def _finish(job: Job) -> dict[str, Any]:
         # A post-processor may meet what no sketch has.
         return {"samples": [("applies", f"a post-processor raises: {_short(error)}", "")]}
     try:
-        compile_kernels(schedule.mod, Target(TARGET))
+        (kernels,) = tvm.compile(schedule.mod, target=Target(TARGET)).mod.imports
+        cubin(kernels.inspect_source(), ARCHITECTURE)
     except Exception as error:
         return {"samples": [("passes", f"compiler: {_short(error)}", "")]}
     return {"samples": [("compiles", "", "")]}

@@ -1,0 +1,153 @@
+"""Candidates, what became of them, and the file of results that an interrupted run goes on from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any, Literal, TypeVar
+
+import msgspec
+
+Stage = Literal[
+    "given", "parses", "checks", "replays", "passes", "compiles", "runs", "correct", "measured"
+]
+
+STAGES: tuple[Stage, ...] = Stage.__args__  # type: ignore[attr-defined]
+"""The stages of the funnel in order; a result names the last one that was reached.
+
+`parses`: the text is a script. `checks`: `tracescript.check` finds no error, and all kinds and
+annotations are on the allow-list. `replays`: it applies to the workload. `passes`: MetaSchedule's
+post-processors of the target accept it. `compiles`: there is a library. `runs`: it ran on every
+input set without a fault. `correct`: all outputs are right. `measured`: the outputs of the timed
+runs are right too, so it has a latency.
+"""
+
+Row = TypeVar("Row")
+
+
+class Task(msgspec.Struct, frozen=True):
+    """A workload that scripts are written for."""
+
+    key: str
+    """A short name that is the same wherever the workload occurs."""
+    prompt: str
+    """The workload as `tracescript.workloads.dumps` writes it."""
+
+
+class Candidate(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A script to judge."""
+
+    workload: str
+    """The key of its task."""
+    script: str
+    source: str = ""
+    """Who wrote it; carried along."""
+
+
+class Latency(msgspec.Struct, frozen=True):
+    """Seconds that a kernel takes, L2 flushed before each run, over several input sets."""
+
+    median: float
+    low: float
+    """The lower quartile."""
+    high: float
+    """The upper quartile."""
+    samples: int
+    clock: float
+    """Time of a fixed kernel now over its time when the run began: the drift of the clock."""
+
+
+class Result(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What became of a candidate."""
+
+    workload: str
+    script: str
+    stage: Stage
+    """The last stage that was reached."""
+    reason: str = ""
+    """What stopped it there; empty if it was measured."""
+    source: str = ""
+    error: float | None = None
+    """The largest relative error of an output over all input sets, if it ran."""
+    latency: Latency | None = None
+    seconds: tuple[float, float] = (0.0, 0.0)
+    """What building and running took."""
+    run: str = ""
+    """The run that measured it, a key of the file's `Run` lines."""
+
+
+class Run(msgspec.Struct, frozen=True):
+    """Where and with what results were made; stands in the file before them."""
+
+    run: str
+    command: str
+    card: str
+    versions: dict[str, str]
+    facts: dict[str, Any] = {}
+    """What was found about the machine in that run: ceilings, the time of the fixed kernel."""
+
+
+def read(path: Path, kind: type[Row]) -> list[Row]:
+    """Read the lines of a JSONL file, compressed or not, that are of one kind.
+
+    Raises:
+        ValueError: a line is of the kind but not well-formed; the message names file and line.
+    """
+    import lzma
+
+    opened: Any = lzma.open if path.suffix == ".xz" else open
+    with opened(path, "rb") as file:
+        return list(_rows(file, kind, path))
+
+
+def _rows(file: IO[bytes], kind: type[Row], path: Path) -> Iterator[Row]:
+    decoder = msgspec.json.Decoder(kind)
+    for number, line in enumerate(file, 1):
+        if kind is Result and line.startswith(b'{"run":'):
+            continue
+        if kind is Run and not line.startswith(b'{"run":'):
+            continue
+        try:
+            yield decoder.decode(line)
+        except msgspec.MsgspecError as error:
+            raise ValueError(f"{path}, line {number}: {error}") from None
+
+
+class ResultFile:
+    """A JSONL file of results, to which an interrupted run can be added.
+
+    What an interrupted run has left of a last line is cut off.
+    """
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        _cut(path)
+        self.results = read(path, Result)
+        """Those that were there before."""
+        self._file = path.open("ab")
+
+    def begin(self, run: Run) -> None:
+        """Say where the results that follow are made."""
+        self._write(run)
+
+    def add(self, results: Iterable[Result]) -> None:
+        """Append results, whole lines at a time."""
+        for result in results:
+            self._write(result)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _write(self, row: msgspec.Struct) -> None:
+        self._file.write(msgspec.json.encode(row) + b"\n")
+        self._file.flush()
+
+
+def _cut(path: Path) -> None:
+    text = path.read_bytes()
+    whole = text.rfind(b"\n") + 1
+    if whole != len(text):
+        os.truncate(path, whole)
