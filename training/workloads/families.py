@@ -39,6 +39,13 @@ HEADS = (4, 8, 12, 16, 20)
 HEAD_SIZES = (32, 40, 64, 80, 96, 128)
 FLOATS = ("float32", "float32", "float16")
 
+SAMPLES = (1, 16, 32, 64, 128, 128, 256, 256, 512, 512, 1024, 2048, 4096)
+"""Samples that a recommender ranks at once."""
+
+EMBEDDINGS = (8, 16, 16, 32, 32, 64, 64, 128, 128, 256)
+FIELDS = (8, 13, 16, 20, 23, 26, 27, 27, 32, 39, 40, 48, 64)
+TOWERS = (1, 32, 64, 64, 128, 128, 256, 256, 384, 400, 512, 512, 768, 1024)
+
 CHAINS = (
     *("", "", "", "", "", "add", "add", "add", "relu", "add relu", "add relu", "add gelu"),
     *("add silu", "silu", "add residual", "add residual relu", "mul add relu", "mul add"),
@@ -186,6 +193,12 @@ def _int8_sizes(rng: Random) -> Arguments:
     return tuple(16 * rng.randint(1, 128) for _ in range(2))
 
 
+def _widths(rng: Random) -> Arguments:
+    """The widths of a tower: two or three layers, each as wide as the one before or narrower."""
+    hidden = sorted(rng.choices(TOWERS, k=rng.choice((2, 2, 3))), reverse=True)
+    return ([rng.choice((13, 64, 128, 256, 415, 479, 512, 845, 1024)), *hidden],)
+
+
 def _family(share: int, *draws: Draw) -> Family:
     return Family(share, draws)
 
@@ -296,6 +309,7 @@ OPERATORS: dict[str, Family] = {
 """Functions of `operators`."""
 
 FAMILIES = TE_WORKLOAD | OPERATORS
+"""What the corpus of the tokenizer is drawn from: a change here changes that corpus."""
 
 WITH_WEIGHT = frozenset(
     name
@@ -303,3 +317,36 @@ WITH_WEIGHT = frozenset(
     if "conv" in name or "matmul" in name or "dense" in name or name in ("gemm", "depthwise")
 )
 """Families whose second input is a weight, in most networks a constant."""
+
+_samples = _one(*SAMPLES)
+_embedding = _one(*EMBEDDINGS)
+_fields = _one(*FIELDS)
+
+RECOMMENDER: dict[str, Family] = {
+    "embedding_bag": _family(
+        *(5, _one(1000, 10_000, 30_522, 100_000, 200_000), _one(1, *EMBEDDINGS), _samples),
+        *(_one(1, 4, 8, 10, 16, 20, 26, 32, 39, 50, 64, 80, 100, 128, 200),),
+        *(_one("sum", "mean", "weighted"), _float),
+    ),
+    "embedding_bags": _family(
+        *(4, _one(4, 8, 13, 16, 26), _one(1000, 4096, 10_000, 20_000), _embedding, _samples),
+        *(_one(1, 2, 4, 8, 10, 20, 32, 50), _float),
+    ),
+    "interaction": _family(5, _samples, _fields, _embedding, _one("all", "pairs"), _float),
+    "mlp": _family(6, _samples, _widths, _one("relu", "relu", "sigmoid"), _float),
+    "cross_layer": _family(
+        *(5, _samples, _one(256, 416, 429, 512, 845, 1024, 1040, 1677, 2048)),
+        *(_one(0, 0, 1, 16, 32, 64, 128, 256), _float),
+    ),
+    "bi_interaction": _family(3, _samples, _fields, _embedding, _float),
+    "history_attention": _family(
+        *(3, _samples, _one(10, 20, 32, 50, 64, 100, 128, 200, 256), _embedding, _float),
+    ),
+    "expert_mix": _family(
+        3, _samples, _one(2, 3, 4, 6, 8, 12, 16), _one(32, 64, 128, 256, 512, 1024), _float
+    ),
+    "two_tower": _family(
+        2, _samples, _one(*EMBEDDINGS, 384, 512, 768), _one("dot", "cosine"), _float
+    ),
+}
+"""Functions of `recommenders`."""

@@ -1,4 +1,4 @@
-"""The operators of the corpus as tensor expressions, one builder a family.
+"""The operators as tensor expressions, one builder a family.
 
 A builder takes plain values (shapes, names, dtypes) and returns the output tensors. Most call
 `topi`, because the block names of real tuning logs (`T_add`, `pad_temp`, `T_softmax_exp`) are
@@ -12,6 +12,18 @@ from math import prod
 
 from tvm import te, tirx, topi
 from tvm.s_tir.meta_schedule.testing import te_workload
+
+from training.workloads.recommenders import (  # noqa: F401 - a family is looked up here
+    bi_interaction,
+    cross_layer,
+    embedding_bag,
+    embedding_bags,
+    expert_mix,
+    history_attention,
+    interaction,
+    mlp,
+    two_tower,
+)
 
 Outputs = Sequence[te.Tensor]
 Builder = Callable[..., Outputs]

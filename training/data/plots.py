@@ -1,0 +1,146 @@
+"""The plots of the page on the data: SVG on a ground of its own, for light and dark pages."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
+
+from training.data import files
+
+GROUND, INK, FAINT = "#fbfbfd", "#22272e", "#d5d9e0"
+BLUE, ORANGE, GREEN, GREY = "#2f6fb7", "#d9822b", "#3a8f5c", "#8a93a0"
+STYLE = {
+    "svg.hashsalt": "tracescript",
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Helvetica", "Arial", "sans-serif"],
+    "font.size": 10,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": GREY,
+    "axes.facecolor": GROUND,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "grid.color": FAINT,
+}
+
+
+class Samples(NamedTuple):
+    """Numbers of which the plots show the distribution."""
+
+    prompts: list[int]
+    """Tokens of each prompt."""
+    scripts: list[int]
+    """Tokens of each script."""
+    gains: list[float]
+    """The slowest script of each workload over the fastest one."""
+    ratios: list[float]
+    """The ratio of each refine example."""
+
+
+def draw(samples: Samples, data: dict[str, Any], folder: Path) -> None:
+    """Write all plots."""
+    with mpl.rc_context(STYLE):
+        _save(lengths(samples), folder / "data-lengths.svg")
+        _save(gains(samples), folder / "data-gains.svg")
+        _save(families(data["families"]), folder / "data-families.svg")
+        _save(kinds(data["kinds"]), folder / "data-kinds.svg")
+
+
+def lengths(samples: Samples) -> Figure:
+    """Tokens of prompts and of scripts."""
+    figure, (left, right) = _figure(9, 3, columns=2)
+    _histogram(left, samples.prompts, BLUE, "tokens of a prompt", "workloads")
+    _histogram(right, samples.scripts, ORANGE, "tokens of a script", "scripts")
+    return figure
+
+
+def gains(samples: Samples) -> Figure:
+    """How far apart the scripts of a workload are, and the two of a refine example."""
+    figure, (left, right) = _figure(9, 3, columns=2)
+    _ratios(left, samples.gains, GREEN, "slowest over fastest script of a workload", "workloads")
+    _ratios(right, samples.ratios, BLUE, "ratio of a refine example", "examples")
+    return figure
+
+
+def families(counts: dict[str, dict[str, int]]) -> Figure:
+    """Workloads of each family."""
+    figure, (axes,) = _figure(9, 0.8 + 0.2 * len(counts))
+    names = list(counts)
+    start = [0] * len(names)
+    for label, color, values in (
+        ("measured, training", BLUE, [_trained(each) for each in counts.values()]),
+        ("held out", ORANGE, [each["held_out"] for each in counts.values()]),
+        ("pre-training alone", FAINT, [each["further_workloads"] for each in counts.values()]),
+    ):
+        axes.barh(names, values, left=start, color=color, label=label, height=0.75)
+        start = [below + value for below, value in zip(start, values, strict=True)]
+    _finish_bars(axes, "workloads")
+    axes.legend(loc="lower right", frameon=False)
+    return figure
+
+
+def kinds(means: dict[str, float]) -> Figure:
+    """Instructions of each kind in a script."""
+    figure, (axes,) = _figure(9, 0.8 + 0.22 * len(means))
+    axes.barh(list(means), list(means.values()), color=GREEN, height=0.75)
+    _finish_bars(axes, "instructions in a script, on average")
+    return figure
+
+
+def _trained(counts: dict[str, int]) -> int:
+    return counts["measured_workloads"] - counts["held_out"]
+
+
+def _figure(width: float, height: float, columns: int = 1) -> tuple[Figure, Sequence[Any]]:
+    figure = Figure(figsize=(width, height), facecolor=GROUND, layout="constrained")
+    axes = figure.subplots(1, columns, squeeze=False)[0]
+    return figure, axes
+
+
+def _histogram(axes: Any, values: Sequence[int], color: str, label: str, what: str) -> None:
+    most = sorted(values)[int(0.995 * (len(values) - 1))] if values else 1
+    bins = [step * max(most / 40, 1) for step in range(42)]
+    axes.hist([min(value, bins[-1]) for value in values], bins=bins, color=color)
+    _label(axes, label, what)
+
+
+def _ratios(axes: Any, values: Sequence[float], color: str, label: str, what: str) -> None:
+    most = math.ceil(math.log2(max(values, default=2.0)))
+    bins = [2 ** (step / 4) for step in range(4 * max(most, 1) + 1)]
+    axes.hist(values, bins=bins, color=color)
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(LogLocator(base=2, numticks=7))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}x")
+    _label(axes, label, what)
+
+
+def _label(axes: Any, label: str, what: str) -> None:
+    axes.set_xlabel(label)
+    axes.set_ylabel(what)
+    axes.grid(axis="y")
+
+
+def _finish_bars(axes: Any, label: str) -> None:
+    axes.invert_yaxis()
+    axes.margins(y=0.01)
+    axes.tick_params(axis="y", length=0, labelsize=8.5)
+    axes.set_xlabel(label)
+    axes.grid(axis="x")
+
+
+def _save(figure: Figure, path: Path) -> None:
+    """Write the plot without a date, so that the same numbers give the same file."""
+    content = io.BytesIO()
+    figure.savefig(content, format="svg", metadata={"Date": None})
+    files.write(path, content.getvalue())

@@ -1,0 +1,155 @@
+"""One step of MetaSchedule's search on one workload, as a pure function of what was measured.
+
+The state of a search is its measurements: a step makes the design space anew, teaches the cost
+model all that is known of the workload, lets MetaSchedule's evolutionary search propose, and
+forgets everything. So a search can be interrupted anywhere, and a process that dies costs a step.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import tvm
+from tvm.s_tir import Schedule, ScheduleError
+from tvm.s_tir import meta_schedule as ms
+from tvm.s_tir.meta_schedule.cost_model import XGBModel
+from tvm.s_tir.schedule import Trace
+
+from tracescript import dumps, loads
+from tracescript.tvm import from_tvm, to_tvm
+from tracescript.workloads import Workload
+from training.evaluate.build import module_of_prompt, sampled_part, target_of, workload_of_prompt
+
+POPULATION = 32
+"""Schedules of a generation; MetaSchedule's own 512 cost a minute a step on one core."""
+
+GENERATIONS = 2
+"""MetaSchedule's own number is 4."""
+
+
+class StepJob(msgspec.Struct, frozen=True):
+    """What a step starts from."""
+
+    key: str
+    prompt: str
+    target: str
+    count: int
+    """How many scripts to propose at most."""
+    seed: int
+    tries: int = 0
+    """If not 0, propose random sketches that pass the post-processors, of so many tries."""
+    passing: bool = True
+    """Whether random sketches must pass the post-processors to be proposed."""
+    measured: tuple[tuple[str, float], ...] = ()
+    """Scripts and seconds."""
+
+
+def step(job: StepJob) -> list[str]:
+    """Propose new scripts for a workload: the sampled parts of MetaSchedule's candidates."""
+    context = _context(job)
+    sketches = list(context.generate_design_space())
+    known = {script for script, _ in job.measured}
+    found: dict[str, None] = {}
+    proposals = _random(job, context, sketches) if job.tries else _evolved(job, context, sketches)
+    for script in proposals:
+        if script not in known:
+            found[script] = None
+        if len(found) == job.count:
+            break
+    return list(found)
+
+
+def rules_of(workload: Workload, target: str) -> str:
+    """The rules that MetaSchedule takes for the target, but for one case.
+
+    TVM 0.27 does not compile tensor-core code that multiplies halves and adds up floats: its
+    lowering of access pointers mixes up their dtypes. Such workloads take the rules of CUDA cores.
+    """
+    dtypes = {buffer.dtype for buffer in workload.buffers}
+    if target_of(target).kind.name == "cuda" and {"float16", "float32"} <= dtypes:
+        return "cuda"
+    return "from-target"
+
+
+def _context(job: StepJob) -> ms.TuneContext:
+    rules = rules_of(workload_of_prompt(job.prompt), job.target)
+    strategy = ms.search_strategy.EvolutionarySearch(
+        population_size=POPULATION,
+        init_min_unmeasured=POPULATION // 2,
+        genetic_num_iters=GENERATIONS,
+    )
+    return ms.TuneContext(
+        # TVM may change the module that a schedule is made of.
+        copy.deepcopy(module_of_prompt(job.prompt)),
+        target=target_of(job.target),
+        space_generator=ms.space_generator.PostOrderApply(
+            sch_rules=rules, postprocs=rules, mutator_probs=rules
+        ),
+        search_strategy=strategy,
+        rand_state=job.seed,
+        num_threads=1,
+    )
+
+
+def _random(job: StepJob, context: Any, sketches: list[Schedule]) -> Iterator[str]:
+    """Sketches with every decision drawn anew."""
+    for attempt in range(job.tries):
+        sketch = sketches[(job.seed + attempt) % len(sketches)]
+        schedule = _fresh(job, seed=job.seed * 1000 + attempt + 1)
+        try:
+            Trace(sketch.trace.insts, {}).apply_to_schedule(schedule, remove_postproc=True)
+        except ScheduleError:
+            continue
+        script = _script(schedule)
+        if not job.passing or _passes(context, schedule):
+            yield script
+
+
+def _evolved(job: StepJob, context: Any, sketches: list[Schedule]) -> Iterator[str]:
+    """What the evolutionary search would measure next."""
+    database = ms.database.MemoryDatabase()
+    workload = database.commit_workload(context.mod)
+    model = XGBModel(num_warmup_samples=1, num_tuning_cores=1)
+    candidates, results = [], []
+    for script, seconds in job.measured:
+        trace = to_tvm(loads(script))
+        schedule = _fresh(job, seed=1)
+        trace.apply_to_schedule(schedule, remove_postproc=True)
+        if not _passes(context, schedule):
+            continue
+        info = ms.arg_info.ArgInfo.from_entry_func(schedule.mod, remove_preproc=True)
+        database.commit_tuning_record(
+            ms.database.TuningRecord(trace, workload, [seconds], context.target, info)
+        )
+        candidates.append(ms.MeasureCandidate(schedule, info))
+        results.append(ms.runner.RunnerResult([seconds], None))
+    if candidates:
+        model.update(context, candidates, results)
+    context.pre_tuning(
+        max_trials=len(candidates) + job.count,
+        num_trials_per_iter=job.count,
+        design_spaces=sketches,
+        database=database,
+        cost_model=model,
+    )
+    proposed = context.generate_measure_candidates()
+    context.post_tuning()
+    for candidate in proposed or ():
+        yield _script(candidate.sch)
+
+
+def _script(schedule: Schedule) -> str:
+    return dumps(sampled_part(from_tvm(schedule.trace)))
+
+
+def _fresh(job: StepJob, seed: int) -> Schedule:
+    module: tvm.IRModule = copy.deepcopy(module_of_prompt(job.prompt))
+    return Schedule(module, seed=seed, debug_mask="none", error_render_level="none")
+
+
+def _passes(context: Any, schedule: Schedule) -> bool:
+    schedule.enter_postproc()
+    return all(each.apply(schedule) for each in context.space_generator.postprocs)
