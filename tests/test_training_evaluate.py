@@ -22,6 +22,7 @@ from training.evaluate.ends import TorchEnd
 from training.evaluate.evaluator import PRELOAD, Evaluator, RunJob, serve_runs
 from training.evaluate.funnel import funnel, table
 from training.evaluate.inputs import SETS, STYLES, UnfitError, draw, index_limits
+from training.evaluate.reference import narrowest
 from training.evaluate.results import Candidate, Latency, Result, ResultFile, Run, Task, read
 from training.pool import BROKEN, Pool, results, wait
 from training.workloads import spaces
@@ -306,6 +307,18 @@ def test_inputs_are_seeded_and_indices_valid():
 
         assert int(ids.min()) >= 0
         assert int(ids.max()) < 1000
+
+
+def test_the_narrowest_float_says_how_exact_an_output_can_be():
+    cases = {
+        ("dense", 16, 32, 24, "float16", 0, "add cast"): "float16",
+        ("gemm", 16, 32, 24, "NT", "float16 float32", "C", ""): "float32",
+        ("dense", 16, 32, 24, "float32", 0, "relu"): "float32",
+        ("reduction", (4, 64), (1,), "argmax", "float32"): "float32",
+    }
+    for (family, *arguments), expected in cases.items():
+        prompt = task_of(workload(family, *arguments)).prompt
+        assert narrowest(loads_workload(prompt)) == expected
 
 
 def test_half_integers_are_not_judged():

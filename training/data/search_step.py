@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 import msgspec
@@ -21,6 +22,7 @@ from tvm.s_tir.schedule import Trace
 from tracescript import dumps, loads
 from tracescript.tvm import from_tvm, to_tvm
 from tracescript.workloads import Workload
+from training.data.draws import Sketch
 from training.evaluate.build import module_of_prompt, sampled_part, target_of, workload_of_prompt
 
 POPULATION = 32
@@ -95,12 +97,15 @@ def _context(job: StepJob) -> ms.TuneContext:
 
 
 def _random(job: StepJob, context: Any, sketches: list[Schedule]) -> Iterator[str]:
-    """Sketches with every decision drawn anew."""
+    """Sketches with every decision drawn anew: so that most pass, or as TVM draws them."""
+    rng = Random(job.seed)
+    drawers = [Sketch(sketch.trace) for sketch in sketches]
     for attempt in range(job.tries):
-        sketch = sketches[(job.seed + attempt) % len(sketches)]
-        schedule = _fresh(job, seed=job.seed * 1000 + attempt + 1)
+        place = attempt % len(sketches)
+        drawn = drawers[place].draw(rng) if job.passing else Trace(sketches[place].trace.insts, {})
+        schedule = _fresh(job, seed=rng.randrange(1, 2**31))
         try:
-            Trace(sketch.trace.insts, {}).apply_to_schedule(schedule, remove_postproc=True)
+            drawn.apply_to_schedule(schedule, remove_postproc=True)
         except ScheduleError:
             continue
         script = _script(schedule)

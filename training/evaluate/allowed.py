@@ -54,8 +54,9 @@ def forbidden(trace: Trace) -> str | None:
 
     >>> from tracescript import loads
     >>> forbidden(loads('tracescript 1\nGetSBlock | "C" "main" -> b\n'))
-    >>> forbidden(loads('tracescript 1\nUnsafeSetDType b-1 | 0 "float16"\n'))
-    'instruction 0: the kind UnsafeSetDType is not allowed'
+    >>> script = 'tracescript 1\nGetSBlock | "C" "main" -> b\nUnsafeSetDType b-1 | 0 "float16"\n'
+    >>> forbidden(loads(script))
+    'instruction 1: the kind UnsafeSetDType is not allowed'
     """
     for number, inst in enumerate(trace.insts):
         if inst.kind not in KINDS:

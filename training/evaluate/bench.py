@@ -18,7 +18,13 @@ from tracescript.workloads import Workload
 from training.evaluate import judge
 from training.evaluate.ends import End, Kernel
 from training.evaluate.inputs import SETS, STYLES, InputSet, UnfitError, draw, torch_dtype
-from training.evaluate.reference import exact, outputs, parameters, reduction_length
+from training.evaluate.reference import (
+    exact,
+    narrowest,
+    outputs,
+    parameters,
+    reduction_length,
+)
 from training.evaluate.results import Latency, Stage
 
 SECONDS_TIMED = 0.03
@@ -171,7 +177,9 @@ class Bench:
 
     def _with_poison(self, workload: Workload, cases: list[_Case]) -> _Prepared:
         places = outputs(workload)
-        length = reduction_length(workload)
+        tolerance = judge.tolerance(
+            torch_dtype(narrowest(workload) or "float64"), reduction_length(workload)
+        )
         poisoned: list[torch.Tensor] = []
         allowed: list[float] = []
         for place in places:
@@ -179,7 +187,7 @@ class Bench:
             judge.poison(clean)
             poisoned.append(clean)
             is_float = clean.dtype.is_floating_point
-            allowed.append(judge.tolerance(clean.dtype, length) if is_float else 0.0)
+            allowed.append(tolerance if is_float else 0.0)
         tensors = [each for case in cases for each in (*case.inputs, *case.references)]
         size = sum(each.numel() * each.element_size() for each in tensors)
         return _Prepared(cases, places, allowed, poisoned, 2 * size)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 
 from tracescript.workloads import Block, Cast, Expr, Load, Op, Reinterpret, Workload
-from training.evaluate.reference import parameters
+from training.evaluate.reference import expressions, parameters
 
 
 class InputSet(NamedTuple):
@@ -96,7 +96,7 @@ def index_limits(workload: Workload) -> dict[int, int]:
         for load in _loads(block):
             shape = workload.buffers[load.buffer].shape
             for index, extent in zip(load.indices, shape, strict=True):
-                for inner in _walk(index):
+                for inner in expressions(index):
                     if isinstance(inner, Load):
                         _require_bounded(index)
                         known = limits.get(inner.buffer, extent)
@@ -118,19 +118,4 @@ def _require_bounded(index: Expr) -> None:
 def _loads(block: Block) -> Iterator[Load]:
     for output in block.outputs:
         for expr in (*output.indices, output.value, output.init):
-            yield from (each for each in _walk(expr) if isinstance(each, Load))
-
-
-def _walk(expr: Any) -> Iterator[Expr]:
-    """The expression and all below it."""
-    if expr is None:
-        return
-    yield expr
-    if isinstance(expr, Load):
-        for index in expr.indices:
-            yield from _walk(index)
-    elif isinstance(expr, Op):
-        for arg in expr.args:
-            yield from _walk(arg)
-    elif isinstance(expr, (Cast, Reinterpret)):
-        yield from _walk(expr.value)
+            yield from (each for each in expressions(expr) if isinstance(each, Load))

@@ -35,15 +35,19 @@ class Verdict(NamedTuple):
 def tolerance(dtype: torch.dtype, length: int) -> float:
     """The largest relative error of a right output of a sum of so many terms.
 
-    Rounding errors of a sum grow with the square root of its length (Higham, *Accuracy and
-    Stability of Numerical Algorithms*, 2.8). Narrower sums inside a wider output are not meant.
+    Rounding errors of a sum grow with the square root of its length, as a rule (Higham, *Accuracy
+    and Stability of Numerical Algorithms*, 2.8); twice that is allowed.
+
+    Args:
+        dtype: the narrowest float that anything is computed in.
+        length: the number of terms.
 
     >>> tolerance(torch.float32, 4096)
     0.0001
     >>> tolerance(torch.float16, 4096)
-    0.03125
+    0.0625
     """
-    return max(LEAST[dtype], ROUNDOFF[dtype] * length**0.5)
+    return max(LEAST[dtype], 2 * ROUNDOFF[dtype] * length**0.5)
 
 
 def judge(out: torch.Tensor, reference: torch.Tensor, allowed: float) -> Verdict:

@@ -8,6 +8,7 @@ unfit for the workload.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tvm
@@ -15,14 +16,15 @@ from tvm.s_tir import dlight
 from tvm.target import Target
 
 from tracescript.tvm import module_of
-from tracescript.workloads import Workload, with_dtypes
+from tracescript.workloads import Cast, Expr, Load, Op, Reinterpret, Workload, with_dtypes
 
-FLOATS = ("float16", "bfloat16", "float32")
+FLOATS_BY_WIDTH = ("bfloat16", "float16", "float32")
+"""The floats that the reference replaces, from the least exact one on."""
 
 
 def exact(workload: Workload) -> Workload:
     """Return the workload with float64 buffers, constants and casts."""
-    return with_dtypes(workload, dict.fromkeys(FLOATS, "float64"))
+    return with_dtypes(workload, dict.fromkeys(FLOATS_BY_WIDTH, "float64"))
 
 
 def plain(workload: Workload, target: Target) -> tvm.IRModule:
@@ -36,6 +38,34 @@ def plain(workload: Workload, target: Target) -> tvm.IRModule:
         return module
     with target:
         return dlight.ApplyDefaultSchedule(dlight.gpu.Fallback())(module)
+
+
+def narrowest(workload: Workload) -> str | None:
+    """The narrowest float that anything is computed in, which bounds how exact outputs can be.
+
+    None if there are no floats. Inputs do not count: to cast one to a wider float loses nothing.
+    """
+    dtypes = {output.buffer.dtype for block in workload.blocks for output in block.outputs}
+    for block in workload.blocks:
+        for output in block.outputs:
+            found = (*expressions(output.value), *expressions(output.init))
+            dtypes |= {each.dtype for each in found if isinstance(each, Cast)}
+    return next((each for each in (*FLOATS_BY_WIDTH, "float64") if each in dtypes), None)
+
+
+def expressions(expr: Expr | None) -> Iterator[Expr]:
+    """An expression and all below it."""
+    if expr is None:
+        return
+    yield expr
+    if isinstance(expr, Load):
+        below: tuple[Expr, ...] = expr.indices
+    elif isinstance(expr, Op):
+        below = expr.args
+    else:
+        below = (expr.value,) if isinstance(expr, (Cast, Reinterpret)) else ()
+    for each in below:
+        yield from expressions(each)
 
 
 def reduction_length(workload: Workload) -> int:
