@@ -1,6 +1,6 @@
 """Live TVM: the only package here that imports it; the extra `tvm` brings the one it needs."""
 
-from tracescript.errors import IllegalToken, RefusedToken, ReplayError
+from tracescript.errors import IllegalToken, RefusedToken, ReplayError, WorkloadError
 from tracescript.tvm.database import (
     TraceDatabase,
     decode_database,
@@ -24,6 +24,7 @@ __all__ = [
     "RefusedToken",
     "ReplayError",
     "TraceDatabase",
+    "WorkloadError",
     "decode_database",
     "decode_workloads",
     "encode_database",

@@ -1,5 +1,6 @@
 """Workloads: what is scheduled, as data and as a short text; no TVM is needed."""
 
+from tracescript.errors import WorkloadError
 from tracescript.workloads.conversion import with_dtypes
 from tracescript.workloads.inference import Dtypes
 from tracescript.workloads.model import (
@@ -44,6 +45,7 @@ __all__ = [
     "Reinterpret",
     "Var",
     "Workload",
+    "WorkloadError",
     "dumps",
     "loads",
     "with_dtypes",
