@@ -39,7 +39,7 @@ from tvm.s_tir import meta_schedule as ms
 from tvm.s_tir.meta_schedule.testing import te_workload
 from tvm.target import Target
 
-from tracescript import Trace, TraceScriptError, dumps, iter_records, loads
+from tracescript import TraceScriptError, dumps, iter_records, loads
 from tracescript.check import check
 from tracescript.masks import Constraints, ScriptMasker
 from tracescript.tokens import Tokenizer
@@ -48,6 +48,7 @@ from tracescript.tvm import Oracle, ReplayError, from_tvm, import_intrinsics, re
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT))
 from training import pool  # noqa: E402
+from training.evaluate.build import sampled_part  # noqa: E402
 from training.evaluate.cuda_source import cubin  # noqa: E402
 
 TARGET = "nvidia/nvidia-h100"
@@ -215,7 +216,7 @@ def _judged(family: str, script: str) -> tuple[str, str]:
 def _finish(job: Job) -> dict[str, Any]:
     """The last stage that a script reaches, and what stops it there."""
     # Post-processors do their work on what comes before theirs.
-    schedule = replay(_sampled_part(loads(job.script or "")), _module(job.family), seed=1)
+    schedule = replay(sampled_part(loads(job.script or "")), _module(job.family), seed=1)
     context, _ = _space(job.family)
     try:
         schedule.enter_postproc()
@@ -235,12 +236,6 @@ def _finish(job: Job) -> dict[str, Any]:
 
 def _short(error: Exception) -> str:
     return " ".join(str(error).split())[:60]
-
-
-def _sampled_part(trace: Trace) -> Trace:
-    kinds = [inst.kind for inst in trace.insts]
-    end = kinds.index("EnterPostproc") if "EnterPostproc" in kinds else len(kinds)
-    return Trace(trace.insts[:end], tuple(d for d in trace.decisions if d.index < end))
 
 
 # Writing.
@@ -300,7 +295,7 @@ def _model() -> NGrams:
     """Trigrams of the sampled parts of the training corpus that the tokenizer was made of."""
     tokenizer, model = _tokenizer(), NGrams(order=3)
     with lzma.open(ROOT / "training" / "tokens" / "corpus" / "train.trace.xz") as file:
-        traces = [_sampled_part(record.trace) for record in iter_records(file)]
+        traces = [sampled_part(record.trace) for record in iter_records(file)]
     model.learn([_BEGIN, *tokenizer.encode(dumps(trace)), tokenizer.eos_id] for trace in traces)
     return model
 

@@ -33,6 +33,7 @@ from training import pool
 from training.data import files, tables
 from training.data.draws import Sketch
 from training.data.splits import shape
+from training.evaluate.build import sampled_part
 from training.workloads import spaces
 from training.workloads.workload import Workload
 
@@ -147,12 +148,6 @@ def examples_of(workload: Workload) -> Iterator[dict[str, Any]]:
             yield {"script": script, "reproduced": again == whole}
         if len(seen) == PASSING:
             return
-
-
-def sampled_part(trace: Trace) -> Trace:
-    """Return what comes before the part of the post-processors."""
-    end = [inst.kind for inst in trace.insts].index("EnterPostproc")
-    return Trace(trace.insts[:end], tuple(each for each in trace.decisions if each.index < end))
 
 
 def _finished(

@@ -25,7 +25,7 @@ from tqdm import tqdm
 
 from training.data.search_step import StepJob, step
 from training.evaluate.card import run_facts
-from training.evaluate.evaluator import PRELOAD, Evaluator
+from training.evaluate.evaluator import PRELOAD, Evaluator, default_builders
 from training.evaluate.results import Candidate, Result, ResultFile, Task, read
 from training.pool import Outcome, Pool, wait
 
@@ -181,7 +181,7 @@ def _hunts(tasks: list[Task], effort: Effort, results: list[Result]) -> list[Hun
 def _run(options: argparse.Namespace, hunts: list[Hunt], file: ResultFile, run: str) -> None:
     """Keep searchers, builders and the device busy until all is done or time is up."""
     end = time.monotonic() + options.seconds
-    builders = options.builders or max((os.cpu_count() or 2) - 1, 1)
+    builders = options.builders or default_builders()
     searchers = Pool(
         serve_steps,
         options.searchers or max(builders // 2, 1),

@@ -120,27 +120,28 @@ class Bench:
         reasons: list[str] = []
         for style in STYLES:
             cases = [self._case(workload, inputs, style, reference) for inputs in SETS]
-            reason = self._unfit(workload, cases, kernel)
+            prepared = self._with_poison(workload, cases)
+            reason = self._unfit(prepared, kernel)
             if not reason:
-                return self._with_poison(workload, cases)
+                return prepared
             reasons.append(f"{style}: {reason}")
         raise UnfitError("; ".join(reasons))
 
     def _case(self, workload: Workload, inputs: InputSet, style: str, reference: Kernel) -> _Case:
         drawn = draw(workload, inputs, style, self.end.judge_device)
-        wide = iter(drawn)
+        left = iter(drawn)
         precise = parameters(exact(workload))
         places = outputs(workload)
         arrays: list[Any] = []
         own: list[Any] = []
-        rest = iter(drawn)
         for place, (buffer, narrow) in enumerate(zip(precise, parameters(workload), strict=True)):
             if place in places:
                 arrays.append(self._empty(buffer.shape, buffer.dtype))
                 own.append(self._empty(narrow.shape, narrow.dtype))
             else:
-                arrays.append(self.end.upload(next(wide).to(torch_dtype(buffer.dtype))))
-                own.append(self.end.upload(next(rest)))
+                tensor = next(left)
+                arrays.append(self.end.upload(tensor.to(torch_dtype(buffer.dtype))))
+                own.append(self.end.upload(tensor))
         reference(*arrays)
         self.end.wait()
         found = [self.end.download(arrays[place]).clone() for place in places]
@@ -151,10 +152,9 @@ class Bench:
         judge.poison(tensor)
         return self.end.upload(tensor)
 
-    def _unfit(self, workload: Workload, cases: list[_Case], plain: Kernel) -> str:
+    def _unfit(self, prepared: _Prepared, plain: Kernel) -> str:
         """Why these inputs do not do; empty if they do."""
-        prepared = self._with_poison(workload, cases)
-        for case in cases:
+        for case in prepared.cases:
             if not all(bool(torch.isfinite(each).all()) for each in case.references):
                 return "the reference is not finite"
             _, reason = self._run(plain, prepared, case)

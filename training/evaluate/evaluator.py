@@ -102,7 +102,7 @@ class Evaluator:
     ) -> None:
         self._target = target
         self._folder = tempfile.TemporaryDirectory(prefix="kernels-", dir=_fast_folder())
-        count = builders or max((os.cpu_count() or 2) - 1, 1)
+        count = builders or default_builders()
         make_end = partial(TorchEnd, device) if isinstance(device, str) else device
         uses_cuda = target_of(target).kind.name == "cuda"
         architecture = str(target_of(target).attrs["arch"]) if uses_cuda else ""
@@ -260,6 +260,11 @@ def _result(waiting: _Waiting, judged: Judged, seconds: float) -> Result:
         judged.latency,
         (round(waiting.built, 3), round(seconds, 3)),
     )
+
+
+def default_builders() -> int:
+    """As many processes that build as there are cores but one, which the device's process has."""
+    return max((os.cpu_count() or 2) - 1, 1)
 
 
 def _fast_folder() -> str | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, Literal, TypeVar
+from typing import IO, Any, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -13,7 +14,7 @@ Stage = Literal[
     "given", "parses", "checks", "replays", "passes", "compiles", "runs", "correct", "measured"
 ]
 
-STAGES: tuple[Stage, ...] = Stage.__args__  # type: ignore[attr-defined]
+STAGES: tuple[Stage, ...] = get_args(Stage)
 """The stages of the funnel in order; a result names the last one that was reached.
 
 `parses`: the text is a script. `checks`: `tracescript.check` finds no error, and all kinds and
@@ -94,8 +95,6 @@ def read(path: Path, kind: type[Row]) -> list[Row]:
     Raises:
         ValueError: a line is of the kind but not well-formed; the message names file and line.
     """
-    import lzma
-
     opened: Any = lzma.open if path.suffix == ".xz" else open
     with opened(path, "rb") as file:
         return list(_rows(file, kind, path))

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shlex
 import sys
 import time
@@ -28,7 +27,7 @@ from tvm.s_tir import meta_schedule as ms
 from tracescript.tvm import import_intrinsics
 from training.evaluate.build import scheduled_module, target_of
 from training.evaluate.card import run_facts
-from training.evaluate.evaluator import Evaluator
+from training.evaluate.evaluator import Evaluator, default_builders
 from training.evaluate.results import Candidate, Task, read
 
 
@@ -47,7 +46,7 @@ def main() -> None:
     import_intrinsics()
     tasks = {task.key: task for task in read(options.tasks, Task)}
     candidates = read(options.candidates, Candidate)
-    builders = options.builders or max((os.cpu_count() or 2) - 1, 1)
+    builders = options.builders or default_builders()
     command = shlex.join(["python", "-m", "training.evaluate.throughput", *sys.argv[1:]])
     report: dict[str, Any] = {
         "run": msgspec.to_builtins(run_facts(options.device, command)),
