@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-__all__ = ["grammar_text"]
+__all__ = ["grammar_text", "read_grammar"]
 
 _OPEN = "tracescript.lark"
 
@@ -29,16 +29,21 @@ def grammar_text(*, tvm: str | None = None) -> str:
     >>> "get_sblock" in grammar_text(tvm="0.27")
     True
     """
-    # Imported late: they take longer to load than most of the codec.
+    if tvm is None:
+        return read_grammar(_OPEN)
+    # Imported late: it takes longer to load than most of the codec.
+    from tracescript.instructions import kinds
+
+    # It says what is wrong with a release that it does not know.
+    kinds(tvm)
+    return read_grammar(f"strict/tvm-{tvm}.lark")
+
+
+def read_grammar(name: str) -> str:
+    """The text of a file of the folder `grammar`."""
+    # Imported late, likewise.
     from pathlib import Path
 
-    name = _OPEN
-    if tvm is not None:
-        from tracescript.instructions import kinds
-
-        # It says what is wrong with a release that it does not know.
-        kinds(tvm)
-        name = f"strict/tvm-{tvm}.lark"
     package = Path(__file__).parent
     # A wheel carries the files inside the package; an editable install does not.
     folders = (package / "grammar", package.parents[1] / "grammar")

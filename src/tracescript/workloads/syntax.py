@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from lark import Lark, Token, Tree, UnexpectedInput
 
+from tracescript._grammar import read_grammar
 from tracescript.errors import TraceSyntaxError
 from tracescript.workloads.model import MAX_TREE_DEPTH
 
@@ -66,11 +66,7 @@ TERMINALS = {
 
 @lru_cache(maxsize=1)
 def _lark() -> Lark:
-    package = Path(__file__).parents[1]
-    # A wheel carries the file inside the package; an editable install does not.
-    folders = (package / "grammar", package.parents[1] / "grammar")
-    path = next(found for folder in folders if (found := folder / "workload.lark").is_file())
-    return Lark(path.read_text(encoding="utf-8"), parser="lalr", propagate_positions=True)
+    return Lark(read_grammar("workload.lark"), parser="lalr", propagate_positions=True)
 
 
 class Source:
