@@ -1,6 +1,7 @@
 """The evaluator: what is right is measured, what cheats is caught, what dies costs only itself."""
 
 import json
+import lzma
 import subprocess
 import sys
 import time
@@ -448,6 +449,32 @@ def test_results_keep_their_types(tmp_path):
     again = ResultFile(tmp_path / "new" / "results.jsonl")
     again.close()
     assert again.results == [result]
+
+
+def test_a_file_of_something_else_stays_as_it_is(tmp_path):
+    (tmp_path / "c").write_bytes(b"")
+    for number, content in enumerate((b"\x89PNG\r\n\x1a\nabc", b"two lines\nof text", b"one line")):
+        out = tmp_path / f"out{number}"
+        out.write_bytes(content)
+        command = evaluate(tmp_path / "c", "--tasks", tmp_path / "c", "--out", out)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"evaluate: {out}")
+        assert "Traceback" not in done.stderr
+        assert out.read_bytes() == content
+
+
+def test_a_compressed_file_that_is_cut_off(tmp_path):
+    (tmp_path / "c.xz").write_bytes(lzma.compress(b"{}" * 1000)[:-10])
+    with pytest.raises(ValueError, match=r"c\.xz: Compressed file ended"):
+        read(tmp_path / "c.xz", Task)
+
+
+def test_a_workload_that_is_none(tmp_path):
+    for script in (None, RELU):
+        built = build(BuildJob("a", "h100\nnonsense\n", CPU, str(tmp_path / "a.so"), script))
+        assert built.stage == "given"
+        assert built.reason.startswith("the workload: line 2")
 
 
 # The pool.

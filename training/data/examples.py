@@ -28,7 +28,7 @@ from tracescript import encode_file, loads, to_json
 from tracescript.workloads import loads as loads_workload
 from training.data import files, tables
 from training.data.splits import CONSTRUCT, REFINE
-from training.evaluate.results import Latency, Result, Run, read
+from training.evaluate.results import Latency, Result, Run, files_or_exit, read
 
 NEAR = 1.1
 """A script within this factor of the best one is one of the best."""
@@ -65,7 +65,8 @@ def main() -> None:
     parser.add_argument("results", type=Path, nargs="+", help="files of measured results")
     parser.add_argument("--out", type=Path, default=files.DATASETS, help="folder (%(default)s)")
     args = parser.parse_args()
-    write(args.results, args.out)
+    with files_or_exit("examples"):
+        write(args.results, args.out)
 
 
 def write(paths: Sequence[Path], out: Path) -> None:

@@ -26,7 +26,7 @@ from tqdm import tqdm
 from training.data.search_step import StepJob, step
 from training.evaluate.card import run_facts
 from training.evaluate.evaluator import PRELOAD, Evaluator, default_builders
-from training.evaluate.results import Candidate, Result, ResultFile, Task, read
+from training.evaluate.results import Candidate, Result, ResultFile, Task, files_or_exit, read
 from training.pool import Outcome, Pool, wait
 
 SECONDS_PER_STEP = 60.0
@@ -122,13 +122,10 @@ class Hunt:
 def main(arguments: list[str] | None = None) -> None:
     """Do what the command line asks for."""
     options = _parser().parse_args(arguments)
-    tasks = read(options.tasks, Task)
-    if options.keys:
-        wanted = {key: place for place, key in enumerate(options.keys.read_text().split())}
-        tasks = sorted((each for each in tasks if each.key in wanted), key=lambda t: wanted[t.key])
-    tasks = tasks[: options.first]
+    with files_or_exit("search"):
+        tasks = _tasks(options)
+        file = ResultFile(options.out)
     effort = Effort(options.random, options.rounds, options.count, not options.unfiltered)
-    file = ResultFile(options.out)
     hunts = _hunts(tasks, effort, file.results)
     run = run_facts(
         options.device, shlex.join(["python", "-m", "training.data.search", *sys.argv[1:]])
@@ -166,6 +163,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--build-seconds", type=float, default=10.0, help="(%(default)s)")
     parser.add_argument("--run-seconds", type=float, default=20.0, help="(%(default)s)")
     return parser
+
+
+def _tasks(options: argparse.Namespace) -> list[Task]:
+    tasks = read(options.tasks, Task)
+    if options.keys:
+        wanted = {key: place for place, key in enumerate(options.keys.read_text().split())}
+        tasks = sorted((each for each in tasks if each.key in wanted), key=lambda t: wanted[t.key])
+    return tasks[: options.first]
 
 
 def _hunts(tasks: list[Task], effort: Effort, results: list[Result]) -> list[Hunt]:

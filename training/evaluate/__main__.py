@@ -24,7 +24,7 @@ from tqdm import tqdm
 from training.evaluate.card import run_facts
 from training.evaluate.evaluator import SECONDS_PER_BUILD, SECONDS_PER_RUN, Evaluator
 from training.evaluate.funnel import funnel, table
-from training.evaluate.results import Candidate, Result, ResultFile, Run, Task, read
+from training.evaluate.results import Candidate, Result, ResultFile, Run, Task, files_or_exit, read
 
 CPU = '{"kind": "llvm", "num-cores": 2}'
 
@@ -32,12 +32,10 @@ CPU = '{"kind": "llvm", "num-cores": 2}'
 def main(arguments: list[str] | None = None) -> None:
     """Do what the command line asks for."""
     options = _parser().parse_args(arguments)
-    try:
+    with files_or_exit("evaluate"):
         tasks, candidates = read(options.tasks, Task), read(options.candidates, Candidate)
-    except (OSError, ValueError) as error:
-        sys.exit(f"evaluate: {error}")
-    _require_known(tasks, candidates)
-    file = ResultFile(options.out)
+        _require_known(tasks, candidates)
+        file = ResultFile(options.out)
     done = {(each.workload, each.script) for each in file.results}
     left = [each for each in candidates if (each.workload, each.script) not in done]
     try:

@@ -59,6 +59,7 @@ class _StopError(Exception):
 def build(job: BuildJob) -> Built:
     """Build a script, or the libraries of a reference; `compiles` if that went well."""
     try:
+        _require_workload(job.prompt)
         if job.script is None:
             _build_reference(job)
         else:
@@ -108,6 +109,13 @@ def sampled_part(trace: Trace) -> Trace:
     kinds = [inst.kind for inst in trace.insts]
     end = kinds.index("EnterPostproc") if "EnterPostproc" in kinds else len(kinds)
     return Trace(trace.insts[:end], tuple(each for each in trace.decisions if each.index < end))
+
+
+def _require_workload(prompt: str) -> None:
+    try:
+        module_of_prompt(prompt)
+    except TraceScriptError as error:
+        raise _StopError("given", f"the workload: {error}") from error
 
 
 def _build_script(job: BuildJob, script: str) -> None:

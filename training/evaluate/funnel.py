@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from training.evaluate.results import STAGES, Result, Run, read
+from training.evaluate.results import STAGES, Result, Run, files_or_exit, read
 
 MAX_REASONS = 12
 
@@ -68,7 +68,8 @@ def main() -> None:
     parser.add_argument("results", type=Path, nargs="+", help="files of results")
     parser.add_argument("--out", type=Path, required=True, help="the JSON file to write")
     options = parser.parse_args()
-    results = [each for path in options.results for each in read(path, Result)]
+    with files_or_exit("funnel"):
+        results = [each for path in options.results for each in read(path, Result)]
     sources = list(dict.fromkeys(each.source for each in results))
     funnels = {
         source: funnel(each for each in results if each.source == source)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import lzma
 import os
+import re
+import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -25,6 +28,9 @@ runs are right too, so it has a latency.
 """
 
 Row = TypeVar("Row")
+
+_BEGINNING = re.compile(rb'\{("(w|r)|"?$)')
+"""How a line of a file of results begins, however little of it is there."""
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -93,14 +99,28 @@ def read(path: Path, kind: type[Row]) -> list[Row]:
     """Read the lines of a JSONL file, compressed or not, that are of one kind.
 
     Raises:
-        ValueError: a line is of the kind but not well-formed; the message names file and line.
+        OSError: there is no such file, or it cannot be read.
+        ValueError: a line is of the kind but not well-formed, or the file is cut off; the message
+            names file and line.
     """
     opened: Any = lzma.open if path.suffix == ".xz" else open
-    with opened(path, "rb") as file:
-        return list(_rows(file, kind, path))
+    try:
+        with opened(path, "rb") as file:
+            return list(_rows(file, kind, path))
+    except (EOFError, lzma.LZMAError) as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
-def _rows(file: IO[bytes], kind: type[Row], path: Path) -> Iterator[Row]:
+@contextmanager
+def files_or_exit(program: str) -> Iterator[None]:
+    """End the program with one line if a file that it was given is missing or is none of ours."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        sys.exit(f"{program}: {error}")
+
+
+def _rows(file: Iterable[bytes], kind: type[Row], path: Path) -> Iterator[Row]:
     decoder = msgspec.json.Decoder(kind)
     for number, line in enumerate(file, 1):
         if kind is Result and line.startswith(b'{"run":'):
@@ -116,16 +136,28 @@ def _rows(file: IO[bytes], kind: type[Row], path: Path) -> Iterator[Row]:
 class ResultFile:
     """A JSONL file of results, to which an interrupted run can be added.
 
-    What an interrupted run has left of a last line is cut off.
+    What an interrupted run has left of a last line is cut off, once all before it was read.
+
+    Raises:
+        ValueError: the file holds something else; it stays as it is.
     """
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-        _cut(path)
-        self.results = read(path, Result)
-        """Those that were there before."""
-        self._file = path.open("ab")
+        self._file = path.open("r+b")
+        try:
+            lines = self._file.readlines()
+            torn = lines.pop() if lines and not lines[-1].endswith(b"\n") else b""
+            if torn and not _BEGINNING.match(torn):
+                raise ValueError(f"{path}: its last line is no result that was cut off")
+            self.results = list(_rows(lines, Result, path))
+            """Those that were there before."""
+        except ValueError:
+            self._file.close()
+            raise
+        self._file.seek(-len(torn), os.SEEK_END)
+        self._file.truncate()
 
     def begin(self, run: Run) -> None:
         """Say where the results that follow are made."""
@@ -143,10 +175,3 @@ class ResultFile:
     def _write(self, row: msgspec.Struct) -> None:
         self._file.write(msgspec.json.encode(row) + b"\n")
         self._file.flush()
-
-
-def _cut(path: Path) -> None:
-    text = path.read_bytes()
-    whole = text.rfind(b"\n") + 1
-    if whole != len(text):
-        os.truncate(path, whole)

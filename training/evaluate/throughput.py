@@ -28,7 +28,7 @@ from tracescript.tvm import import_intrinsics
 from training.evaluate.build import scheduled_module, target_of
 from training.evaluate.card import run_facts
 from training.evaluate.evaluator import Evaluator, default_builders
-from training.evaluate.results import Candidate, Task, read
+from training.evaluate.results import Candidate, Task, files_or_exit, read
 
 
 def main() -> None:
@@ -44,8 +44,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     import_intrinsics()
-    tasks = {task.key: task for task in read(options.tasks, Task)}
-    candidates = read(options.candidates, Candidate)
+    with files_or_exit("throughput"):
+        tasks = {task.key: task for task in read(options.tasks, Task)}
+        candidates = read(options.candidates, Candidate)
     builders = options.builders or default_builders()
     command = shlex.join(["python", "-m", "training.evaluate.throughput", *sys.argv[1:]])
     report: dict[str, Any] = {
