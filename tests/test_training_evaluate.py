@@ -14,7 +14,7 @@ import torch
 import tvm
 from hypothesis import given
 from hypothesis import strategies as st
-from training.evaluate import judge
+from training.evaluate import judge, throughput
 from training.evaluate.__main__ import CPU
 from training.evaluate.allowed import forbidden
 from training.evaluate.bench import Bench
@@ -517,5 +517,19 @@ def test_the_page_shows_what_was_counted():
     counted = json.loads((ROOT / "training" / "results" / "funnel.json").read_text())
     page = (ROOT / "docs" / "evaluation.md").read_text()
     assert table(counted["funnels"]) in page
-    ours = json.loads((ROOT / "training" / "results" / "throughput.json").read_text())["ours"]
-    assert f"{ours['measured_per_second']} verified candidates a second" in page
+    rates = json.loads((ROOT / "training" / "results" / "throughput.json").read_text())
+    assert throughput.table(rates) in page
+
+
+def test_candidates_of_the_throughput_are_drawn_by_workload():
+    found = [
+        Result(key, f"{key}{place}", "measured" if place else "passes")
+        for key, count in (("a", 4), ("b", 2), ("c", 5))
+        for place in range(count)
+    ]
+    assert [each.workload for each in throughput.drawn(found, 5, 3)] in (
+        ["a"] * 3 + ["c"] * 2,
+        ["c"] * 3 + ["a"] * 2,
+    )
+    assert throughput.drawn(found, 5, 3) == throughput.drawn(found, 5, 3)
+    assert all(not each.script.endswith("0") for each in throughput.drawn(found, 9, 1))
