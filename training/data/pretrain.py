@@ -37,7 +37,10 @@ from training.evaluate.build import sampled_part
 from training.workloads import spaces
 from training.workloads.workload import Workload
 
-PASSING, TRIES = 2, 24
+PASSING = 8
+"""Scripts of a workload."""
+
+TRIES_PER_SCRIPT = 6
 VALIDATION_SHARE = 0.02
 """Of the shapes; by which a training sees whether it overfits."""
 
@@ -136,7 +139,7 @@ def examples_of(workload: Workload) -> Iterator[dict[str, Any]]:
     context = _context(workload)
     sketches = [Sketch(sketch.trace) for sketch in context.generate_design_space()]
     rng = Random(workload.seed)
-    for attempt in range(TRIES):
+    for attempt in range(PASSING * TRIES_PER_SCRIPT):
         trace = sketches[attempt % len(sketches)].draw(rng)
         whole = _finished(trace, workload, context, rng.randrange(1, 2**31))
         script = dumps(sampled_part(whole)) if whole else ""

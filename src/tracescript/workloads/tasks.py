@@ -1,0 +1,58 @@
+"""What masks need to know of a workload, from its text alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracescript.masks.task import BlockInfo, TaskInfo
+from tracescript.workloads.model import Block, Cast, Expr, Load, Op, Reinterpret, Workload
+
+__all__ = ["task_of"]
+
+
+def task_of(workload: Workload) -> TaskInfo:
+    r"""The blocks of a workload as masks take them: names, extents of loops, names of buffers.
+
+    Law: it is what `tracescript.tvm.task_of` says of the function that `module_of` makes.
+
+    >>> from tracescript.workloads import loads, task_of
+    >>> text = 'A "x" "float32" 8 64\nB "double" 8 64: A*2\n'
+    >>> task_of(loads(text)).blocks
+    (BlockInfo(name='double', loops=(8, 64), buffers=('double', 'x')),)
+    """
+    names = [buffer.name for buffer in workload.buffers]
+    above = [_levels(block, names) for block in workload.blocks]
+    inner = [each for levels in reversed(above) for each in levels[1:]]
+    return TaskInfo((*[levels[0] for levels in above], *inner))
+
+
+def _levels(block: Block, names: list[str]) -> list[BlockInfo]:
+    """A block, or those that TVM makes of it: extents that depend on axes are an inner block's."""
+    used = {output.buffer.name for output in block.outputs}
+    for output in block.outputs:
+        for expr in (*output.indices, output.value, output.init):
+            if expr is not None:
+                used.update(names[number] for number in _loads(expr))
+    buffers = tuple(sorted(used))
+    known = [axis.extent for axis in block.axes if isinstance(axis.extent, int)]
+    unknown = len(block.axes) - len(known)
+    if not unknown:
+        return [BlockInfo(block.name, tuple(known), buffers)]
+    outer = BlockInfo(f"{block.name}_l1", tuple(known), buffers)
+    return [outer, BlockInfo(block.name, (None,) * unknown, buffers)]
+
+
+def _loads(expr: Expr) -> Iterator[int]:
+    """The positions of the buffers that an expression reads."""
+    match expr:
+        case Load(buffer, indices):
+            yield buffer
+            inside = indices
+        case Op(_, inside):
+            pass
+        case Cast(_, value) | Reinterpret(_, value):
+            inside = (value,)
+        case _:
+            return
+    for each in inside:
+        yield from _loads(each)

@@ -1,0 +1,208 @@
+"""The model's sequences, batches and samples, and a supervised training in small."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from training.model import network, sequences
+from training.model.batches import TokenBatches
+from training.model.sample import Request, Sampling, sample
+from training.model.vocabulary import corpus
+from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+
+from tracescript import loads, workloads
+from tracescript.check import check
+from tracescript.masks import ScriptMasker
+from tracescript.tokens import Tokenizer
+
+ROOT = Path(__file__).parents[1]
+PROMPT = 'h100\nA "x" "float32" 8 64\nB "double" 8 64: A*2\n'
+SCRIPT = 'tracescript 1\nGetSBlock | "double" "main" -> b\nComputeInline b-1\n'
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return sequences.load_tokenizer()
+
+
+@pytest.fixture(scope="module")
+def toy(tokenizer):
+    torch.manual_seed(1)
+    return network.make("toy", tokenizer).eval()
+
+
+def draws(model, tokenizer, requests, **sampling):
+    ends = {"eos": tokenizer.eos_id, "pad": tokenizer.pad_id}
+    return sample(model, requests, Sampling(**sampling), **ends, seed=3)
+
+
+def request(tokenizer, prompt, masker=None):
+    task = workloads.task_of(workloads.loads(prompt))
+    begin = None if masker is None else lambda: masker.new(task)
+    return Request(sequences.ask(tokenizer, prompt), begin)
+
+
+def test_a_sequence_is_its_parts(tokenizer):
+    made = sequences.sequence(tokenizer, PROMPT, SCRIPT, given=SCRIPT)
+    mark, end = tokenizer.bos_id, tokenizer.eos_id
+    first, second = (place for place, token in enumerate(made.ids) if token == mark and place)
+    assert tokenizer.decode(made.ids[1:first]) == PROMPT
+    assert tokenizer.decode(made.ids[first + 1 : second]) == SCRIPT
+    assert tokenizer.decode(made.ids[second + 1 : -1]) == SCRIPT
+    assert (made.ids[0], made.ids[-1], made.start) == (mark, end, second + 1)
+    assert made.labels == [-100] * made.start + made.ids[made.start :]
+    assert made.ids[: made.start] == sequences.ask(tokenizer, PROMPT, SCRIPT)
+
+
+def test_construct_and_refine_begin_alike(tokenizer):
+    construct = sequences.ask(tokenizer, PROMPT)
+    refine = sequences.ask(tokenizer, PROMPT, SCRIPT)
+    assert refine[: len(construct)] == construct
+
+
+def test_validation_has_workloads_of_its_own(tokenizer):
+    prompts = {}
+    for part in ("train", "validation"):
+        found = list(sequences.measured(tokenizer, part))
+        ends = [each.ids.index(tokenizer.bos_id, 1) for each in found]
+        prompts[part] = {tuple(each.ids[:end]) for each, end in zip(found, ends, strict=True)}
+    assert all(prompts.values())
+    assert not prompts["train"] & prompts["validation"]
+
+
+def test_the_vocabulary_makes_sequences_short(tokenizer):
+    """Against that of the library, which knows no prompts and more traces."""
+    shipped = Tokenizer.default()
+    rows = sequences._rows("construct", "train")[:300]
+    for column, share in (("prompt", 0.4), ("script", 0.7)):
+        ours = sum(len(tokenizer.encode(row[column])) for row in rows)
+        assert ours < share * sum(len(shipped.encode(row[column])) for row in rows)
+        assert all(tokenizer.decode(tokenizer.encode(row[column])) == row[column] for row in rows)
+
+
+def test_the_vocabulary_is_learnt_from_training_data_alone():
+    texts = set(corpus(10**9, 0))
+    held = [row["given"] for row in sequences._rows("refine", "test")]
+    # Small workloads have few schedules, which others have too.
+    assert sum(text in texts for text in held) < 0.1 * len(held)
+
+
+@given(st.lists(st.integers(1, 300), max_size=60), st.integers(1, 500), st.integers(0, 3))
+def test_batches_have_each_sequence_once(lengths, tokens, epoch):
+    batches = TokenBatches(lengths, tokens)
+    batches.set_epoch(epoch)
+    made = list(batches)
+    assert len(batches) == len(made)
+    assert made == list(batches)
+    assert sorted(place for batch in made for place in batch) == list(range(len(lengths)))
+    for batch in made:
+        assert len(batch) == 1 or len(batch) * max(lengths[place] for place in batch) <= tokens
+
+
+def test_each_epoch_has_an_order_of_its_own():
+    batches = TokenBatches(list(range(1, 50)), 60)
+    first = list(batches)
+    batches.set_epoch(1)
+    assert list(batches) != first
+
+
+def test_masked_samples_are_scripts(toy, tokenizer):
+    masker = ScriptMasker(tokenizer)
+    other = PROMPT.replace("8 64", "12 5 7")
+    requests = [request(tokenizer, each, masker) for each in (PROMPT, other)]
+    for found in draws(toy, tokenizer, requests, copies=3, limit=24):
+        assert len(found) == 3
+        for draw in found:
+            assert draw.ended
+            assert len(draw.ids) < 24
+            assert not check(loads(tokenizer.decode(draw.ids)))
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_log_probabilities_are_those_of_the_model(toy, tokenizer, masked):
+    """What batches, filled-up prompts, leaving rows and masks make is what one row alone has."""
+    masker = ScriptMasker(tokenizer) if masked else None
+    prompts = [PROMPT, PROMPT.replace("8 64", "12 5 7 9 11 13"), PROMPT + 'C "y" 8 64: B+1\n']
+    requests = [request(tokenizer, each, masker) for each in prompts]
+    limit, temperature = 16, 0.7
+    found = draws(toy, tokenizer, requests, copies=4, limit=limit, temperature=temperature)
+    assert len({tuple(draw.ids) for each in found for draw in each}) > 6
+    for asked, each in zip(requests, found, strict=True):
+        for draw in each:
+            tokens = [*draw.ids, tokenizer.eos_id] if draw.ended else draw.ids
+            with torch.inference_mode():
+                logits = toy(torch.tensor([asked.ids + tokens])).logits[0, len(asked.ids) - 1 :]
+            total, state = 0.0, asked.begin() if asked.begin else None
+            for place, token in enumerate(tokens):
+                line = logits[place] / temperature
+                if state is not None:
+                    allowed = torch.full_like(line, float("-inf"))
+                    allowed[torch.tensor(state.allowed_tokens(left=limit - place)).long()] = 0
+                    line = line + allowed
+                    state.advance(token)
+                total += float(line.log_softmax(-1)[token])
+            assert draw.logprob == pytest.approx(total, abs=1e-3)
+
+
+def test_the_same_seed_gives_the_same_samples(toy, tokenizer):
+    requests = [request(tokenizer, PROMPT)] * 3
+    assert draws(toy, tokenizer, requests, limit=9) == draws(toy, tokenizer, requests, limit=9)
+
+
+def test_without_temperature_the_likeliest_token_is_taken(toy, tokenizer):
+    asked = request(tokenizer, PROMPT)
+    ((draw,),) = draws(toy, tokenizer, [asked], limit=4, temperature=0)
+    ids = list(asked.ids)
+    for token in draw.ids:
+        assert token == int(toy(torch.tensor([ids])).logits[0, -1].argmax())
+        ids.append(token)
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "training.sft", *map(str, arguments)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def losses(folder):
+    history = json.loads((folder / "log.json").read_text())["history"]
+    return [each["eval_loss"] for each in history if "eval_loss" in each]
+
+
+def test_supervised_training(tmp_path):
+    """Pre-training, stopped and gone on with, then both tasks from there."""
+    toy = ["--size", "toy", "--first", 60, "--tokens", 1024, "--rate", 0.01]
+    valid, measured = tmp_path / "valid", tmp_path / "measured"
+    run("valid", "--out", valid, *toy, "--epochs", 3, "--seconds", 0.01)
+    assert json.loads((valid / "log.json").read_text())["history"][-1]["epoch"] < 1
+    run("valid", "--out", valid, *toy, "--epochs", 3)
+    first = losses(valid)
+    assert len(first) == 3
+    assert first[-1] < first[0]
+    run("measured", "--start", valid, "--out", measured, *toy, "--epochs", 1)
+    model = AutoModelForCausalLM.from_pretrained(measured)
+    assert model.config.vocab_size == sequences.load_tokenizer().vocab_size
+
+
+def test_adapters_of_another_model(tmp_path):
+    """The way of large models, on a tiny one with a tokenizer of Hugging Face."""
+    base, out = tmp_path / "base", tmp_path / "out"
+    symbols = Tokenizer.default("symbol")
+    symbols.to_huggingface(base)
+    config = LlamaConfig(
+        vocab_size=symbols.vocab_size,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+    )
+    LlamaForCausalLM(config).save_pretrained(base)
+    options = ["--first", 8, "--epochs", 1, "--lora", 4]
+    run("measured", "--start", base, "--out", out, *options)
+    assert (out / "adapter_model.safetensors").is_file()
+    assert losses(out)

@@ -1,0 +1,1 @@
+"""The model: its vocabulary, its sequences, its network, and sampling from it."""

@@ -1,0 +1,207 @@
+r"""Train a model to write scripts: from scratch, or from any causal model of Hugging Face.
+
+    python -m training.sft valid --out runs/valid --epochs 20
+    python -m training.sft measured --start runs/valid --out runs/sft --epochs 4
+
+`valid` is the pre-training on scripts that pass the post-processors, `measured` the two tasks on
+measured ones. `--start` takes a model that an earlier call wrote, or one of
+Hugging Face by its name, then with `--lora` if only adapters are to be trained. The folder `--out`
+holds checkpoints: the same command goes on from the last one. `log.json` beside the model has the
+losses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+    set_seed,
+)
+from transformers.trainer_utils import get_last_checkpoint
+
+from training.model import network, sequences
+from training.model.batches import TokenBatches
+from training.model.sequences import Encoder, Sequence, load_tokenizer
+
+
+def main() -> None:
+    """Do what the command line asks for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("data", choices=("valid", "measured"), help="the training set")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the model")
+    parser.add_argument("--start", help="a folder of a model, or its name; else from scratch")
+    parser.add_argument("--size", default="small", choices=network.SIZES, help="(%(default)s)")
+    parser.add_argument("--lora", type=int, help="rank of adapters, which alone are trained")
+    parser.add_argument("--epochs", type=float, default=10, help="(%(default)s)")
+    parser.add_argument("--rate", type=float, default=1e-3, help="of learning (%(default)s)")
+    parser.add_argument("--tokens", type=int, default=32768, help="a batch (%(default)s)")
+    parser.add_argument("--first", type=int, help="only so many examples")
+    parser.add_argument("--seconds", type=float, help="stop after so long, to go on later")
+    parser.add_argument("--save-every", type=int, default=500, help="steps (%(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="(%(default)s)")
+    options = parser.parse_args()
+    set_seed(options.seed)
+    encoder, model = load(options.start, options.size, options.lora)
+    trainer = ScriptTrainer(
+        tokens=options.tokens,
+        model=model,
+        args=arguments(options),
+        train_dataset=examples(encoder, options.data, "train", options.first),
+        eval_dataset=examples(encoder, options.data, "validation", options.first),
+        data_collator=Padding(encoder.pad_id),
+        callbacks=[Deadline(options.seconds)] if options.seconds else [],
+    )
+    checkpoint = get_last_checkpoint(str(options.out)) if options.out.is_dir() else None
+    trainer.train(resume_from_checkpoint=checkpoint)
+    trainer.save_model()
+    log = {"parameters": model.num_parameters(), "history": trainer.state.log_history}
+    (options.out / "log.json").write_text(json.dumps(log, indent=1) + "\n")
+
+
+def load(start: str | None, size: str, lora: int | None) -> tuple[Encoder, Any]:
+    """The tokenizer and the model to train.
+
+    Args:
+        start: a folder of a model, its name, or None for random weights.
+        size: of a model from scratch.
+        lora: the rank of adapters, None to train all weights.
+    """
+    tokenizer = load_tokenizer()
+    if start is None:
+        return tokenizer, network.make(size, tokenizer)
+    model = AutoModelForCausalLM.from_pretrained(start, dtype=torch.float32)
+    encoder: Encoder = tokenizer
+    if model.config.vocab_size != tokenizer.vocab_size:
+        encoder = HuggingFaceEncoder(AutoTokenizer.from_pretrained(start))
+    if lora:
+        # Optional, and only for adapters.
+        from peft import LoraConfig, get_peft_model
+
+        model = get_peft_model(
+            model, LoraConfig(r=lora, lora_alpha=2 * lora, target_modules="all-linear")
+        )
+    return encoder, model
+
+
+class HuggingFaceEncoder:
+    """A tokenizer of Hugging Face, as `Encoder` has it.
+
+    Args:
+        tokenizer: one with an end-of-sequence token, which also marks the parts if there is none
+            for the beginning.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self.eos_id = int(tokenizer.eos_token_id)
+        self.bos_id = int(tokenizer.bos_token_id or self.eos_id)
+        self.pad_id = int(tokenizer.pad_token_id or self.eos_id)
+
+    def encode(self, text: str) -> list[int]:
+        """Give the ids of a text, without special tokens."""
+        return self._tokenizer(text, add_special_tokens=False)["input_ids"]
+
+
+def arguments(options: argparse.Namespace) -> TrainingArguments:
+    """What transformers is told."""
+    on_gpu = torch.cuda.is_available()
+    return TrainingArguments(
+        output_dir=str(options.out),
+        num_train_epochs=options.epochs,
+        learning_rate=options.rate,
+        lr_scheduler_type="cosine",
+        warmup_steps=100,
+        weight_decay=0.1,
+        adam_beta2=0.98,
+        max_grad_norm=1.0,
+        bf16=on_gpu,
+        use_cpu=not on_gpu,
+        per_device_eval_batch_size=64,
+        eval_strategy="epoch",
+        save_steps=options.save_every,
+        save_total_limit=1,
+        logging_steps=50,
+        report_to="none",
+        seed=options.seed,
+        remove_unused_columns=False,
+        disable_tqdm=False,
+    )
+
+
+def examples(
+    encoder: Encoder, data: str, part: sequences.Part, first: int | None
+) -> list[dict[str, list[int]]]:
+    """The examples of a training set, as transformers takes them."""
+    made: Iterable[Sequence] = getattr(sequences, data)(encoder, part)
+    short = (each for each in made if len(each.ids) <= network.LONGEST)
+    return [{"input_ids": each.ids, "labels": each.labels} for each in islice(short, first)]
+
+
+class Padding:
+    """Fill up the sequences of a batch at the right.
+
+    Args:
+        pad: the id that fills; it is neither attended to nor learnt.
+    """
+
+    def __init__(self, pad: int) -> None:
+        self._pad = pad
+
+    def __call__(self, rows: list[dict[str, list[int]]]) -> dict[str, torch.Tensor]:
+        """A batch of tensors, (rows, longest) each."""
+        width = max(len(row["input_ids"]) for row in rows)
+        fills = {"input_ids": self._pad, "labels": -100}
+        batch = {
+            name: torch.tensor([row[name] + [fill] * (width - len(row[name])) for row in rows])
+            for name, fill in fills.items()
+        }
+        lengths = torch.tensor([len(row["input_ids"]) for row in rows])
+        batch["attention_mask"] = (torch.arange(width) < lengths[:, None]).long()
+        return batch
+
+
+class ScriptTrainer(Trainer):
+    """transformers' trainer, with batches of about as many tokens each."""
+
+    def __init__(self, *, tokens: int, **rest: Any) -> None:
+        super().__init__(**rest)
+        self._tokens = tokens
+
+    def get_train_dataloader(self) -> DataLoader[Any]:
+        """The batches of `TokenBatches`."""
+        lengths = [len(each["input_ids"]) for each in self.train_dataset]
+        batches = TokenBatches(lengths, self._tokens, self.args.seed)
+        loader = DataLoader(
+            self.train_dataset, batch_sampler=batches, collate_fn=self.data_collator
+        )
+        return self.accelerator.prepare(loader)
+
+
+class Deadline(TrainerCallback):
+    """Stop in time, with a checkpoint to go on from."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    def on_step_end(self, _args: Any, _state: Any, control: Any, **_: Any) -> None:
+        """Look at the clock."""
+        if time.monotonic() > self._end:
+            control.should_save = True
+            control.should_training_stop = True
+
+
+if __name__ == "__main__":
+    main()
