@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -34,13 +33,14 @@ from transformers.trainer_utils import get_last_checkpoint
 
 from training.model import network, sequences
 from training.model.batches import TokenBatches
-from training.model.sequences import Encoder, Sequence, load_tokenizer
+from training.model.sequences import Encoder, load_tokenizer
 
 
 def main() -> None:
     """Do what the command line asks for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("data", choices=("valid", "measured"), help="the training set")
+    parser.add_argument("--datasets", type=Path, default=sequences.DATASETS, help="(%(default)s)")
     parser.add_argument("--out", type=Path, required=True, help="folder of the model")
     parser.add_argument("--start", help="a folder of a model, or its name; else from scratch")
     parser.add_argument("--size", default="small", choices=network.SIZES, help="(%(default)s)")
@@ -59,8 +59,8 @@ def main() -> None:
         tokens=options.tokens,
         model=model,
         args=arguments(options),
-        train_dataset=examples(encoder, options.data, "train", options.first),
-        eval_dataset=examples(encoder, options.data, "validation", options.first),
+        train_dataset=examples(encoder, options, "train"),
+        eval_dataset=examples(encoder, options, "validation"),
         data_collator=Padding(encoder.pad_id),
         callbacks=[Deadline(options.seconds)] if options.seconds else [],
     )
@@ -142,12 +142,13 @@ def arguments(options: argparse.Namespace) -> TrainingArguments:
 
 
 def examples(
-    encoder: Encoder, data: str, part: sequences.Part, first: int | None
+    encoder: Encoder, options: argparse.Namespace, part: sequences.Part
 ) -> list[dict[str, list[int]]]:
     """The examples of a training set, as transformers takes them."""
-    made: Iterable[Sequence] = getattr(sequences, data)(encoder, part)
+    read = {"valid": sequences.valid, "measured": sequences.measured}[options.data]
+    made = read(encoder, part, options.datasets)
     short = (each for each in made if len(each.ids) <= network.LONGEST)
-    return [{"input_ids": each.ids, "labels": each.labels} for each in islice(short, first)]
+    return [{"input_ids": each.ids, "labels": each.labels} for each in islice(short, options.first)]
 
 
 class Padding:

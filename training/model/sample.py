@@ -41,12 +41,12 @@ class Draw(msgspec.Struct, frozen=True):
 
     Attributes:
         ids: its tokens, without the end.
-        logprob: of all its tokens under the distribution that was sampled from, the end included.
+        logprobs: of its tokens, the end included, under the distribution that was sampled from.
         ended: whether it came to its end within the limit.
     """
 
     ids: list[int]
-    logprob: float
+    logprobs: list[float]
     ended: bool
 
 
@@ -133,7 +133,7 @@ class _Batch:
             for request in requests
             for _ in range(copies)
         ]
-        self._logprobs = [0.0] * count
+        self._logprobs: list[list[float]] = [[] for _ in range(count)]
         width = max(len(request.ids) for request in requests)
         ids = [[pad] * (width - len(request.ids)) + request.ids for request in requests]
         self._ids = torch.tensor(ids, device=model.device)
@@ -216,7 +216,7 @@ class _Batch:
         for row, token, logprob in zip(live, tokens, logprobs, strict=True):
             if self._ended[row]:
                 continue
-            self._logprobs[row] += logprob
+            self._logprobs[row].append(logprob)
             state = self._states[row]
             if state is not None:
                 state.advance(token)

@@ -99,20 +99,20 @@ def sequence(encoder: Encoder, prompt: str, script: str, given: str | None = Non
     return Sequence([*asked, *encoder.encode(script), encoder.eos_id], len(asked))
 
 
-def valid(encoder: Encoder, part: Part) -> Iterator[Sequence]:
+def valid(encoder: Encoder, part: Part, datasets: Path = DATASETS) -> Iterator[Sequence]:
     """The pre-training set: scripts that pass the post-processors, not measured."""
-    for row in _rows("pretrain", part):
+    for row in _rows(datasets, "pretrain", part):
         yield sequence(encoder, row["prompt"], row["script"])
 
 
-def measured(encoder: Encoder, part: Part) -> Iterator[Sequence]:
+def measured(encoder: Encoder, part: Part, datasets: Path = DATASETS) -> Iterator[Sequence]:
     """Both tasks on measured scripts: the best ones, and faster ones for given ones."""
     for name in ("construct", "refine"):
-        for row in _rows(name, "train"):
+        for row in _rows(datasets, name, "train"):
             is_kept_out = int(row["key"], 16) % ONE_IN == 0
             if is_kept_out == (part == "validation"):
                 yield sequence(encoder, row["prompt"], row["script"], row.get("given"))
 
 
-def _rows(name: str, part: str) -> list[dict[str, Any]]:
-    return pq.read_table(DATASETS / name / f"{part}.parquet").to_pylist()
+def _rows(datasets: Path, name: str, part: str) -> list[dict[str, Any]]:
+    return pq.read_table(datasets / name / f"{part}.parquet").to_pylist()

@@ -1,0 +1,127 @@
+"""Reinforcement learning, end to end on the CPU: a toy model, real kernels, measured."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tvm", reason="the extra `tvm` is not installed")
+
+from training.data import tables
+from training.data.pretrain import examples_of
+from training.evaluate.__main__ import CPU
+from training.evaluate.results import Result, Task, read
+from training.rl import Judge, questions
+from training.workloads import spaces
+from training.workloads.workload import Workload
+
+from tracescript.tvm import workload_of
+from tracescript.workloads import dumps
+
+ROOT = Path(__file__).parents[1]
+WORKLOADS = [
+    Workload("dense", (16, 32, 32, "float32", 0, ""), "llvm-4", "llvm", False, 1),
+    Workload("dense", (32, 16, 64, "float32", 0, ""), "llvm-4", "llvm", False, 2),
+]
+
+
+@pytest.fixture(scope="module")
+def datasets(tmp_path_factory):
+    """Data sets of a few workloads for the CPU."""
+    folder = tmp_path_factory.mktemp("datasets")
+    valid, construct, refine = [], [], []
+    for number, workload in enumerate(WORKLOADS):
+        prompt = dumps(workload_of(spaces.module(workload)))
+        scripts = [each["script"] for each in examples_of(workload)][:3]
+        row = {"key": f"{number + 1:x}", "family": "dense", "target": "llvm-4", "prompt": prompt}
+        times = {"latency": 1e-5, "best_latency": 1e-5}
+        valid += [{**row, "script": script, "reproduced": True} for script in scripts]
+        construct.append({**row, "script": scripts[0], **times})
+        given = {"given": scripts[1], "given_latency": 2e-5, "ratio": 2.0}
+        refine.append({**row, "script": scripts[0], **times, **given})
+    tables.write(folder / "pretrain" / "train.parquet", valid, tables.PRETRAIN)
+    tables.write(folder / "pretrain" / "validation.parquet", valid[:1], tables.PRETRAIN)
+    tables.write(folder / "construct" / "train.parquet", construct, tables.CONSTRUCT)
+    tables.write(folder / "refine" / "train.parquet", refine, tables.REFINE)
+    return folder
+
+
+def run(module, *arguments):
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_questions(datasets):
+    found = questions(datasets, seed=0)
+    assert {(each.task.key, each.given is None, each.reference) for each in found} == {
+        ("1", True, 1e-5),
+        ("2", True, 1e-5),
+        ("1", False, 2e-5),
+        ("2", False, 2e-5),
+    }
+    assert found == questions(datasets, seed=0)
+
+
+class Counting:
+    """An evaluator that measures nothing."""
+
+    def __init__(self):
+        self.asked = []
+
+    def evaluate(self, tasks, candidates):
+        known = {task.key for task in tasks}
+        for candidate in reversed(list(candidates)):
+            assert candidate.workload in known
+            self.asked.append((candidate.workload, candidate.script))
+            yield Result(candidate.workload, candidate.script, "parses", "why")
+
+
+class Kept(list):
+    """A file of results that keeps them."""
+
+    def add(self, results):
+        self.extend(results)
+
+
+def test_a_script_is_measured_once():
+    evaluator, file = Counting(), Kept()
+    judge = Judge(evaluator, file, "run", [Result("a", "x", "checks", "known")])
+    a, b = Task("a", "A"), Task("b", "B")
+    found = judge([(a, "x"), (a, "y"), (b, "y"), (a, "y")])
+    assert [(each.workload, each.script, each.stage) for each in found] == [
+        ("a", "x", "checks"),
+        ("a", "y", "parses"),
+        ("b", "y", "parses"),
+        ("a", "y", "parses"),
+    ]
+    assert sorted(evaluator.asked) == [("a", "y"), ("b", "y")]
+    assert [each.run for each in file] == ["run", "run"]
+    judge([(b, "y"), (a, "x")])
+    assert len(evaluator.asked) == 2
+
+
+def test_reinforcement(datasets, tmp_path):
+    """A toy model learns the scripts by heart, then is reinforced; interrupted, it goes on."""
+    valid, out = tmp_path / "valid", tmp_path / "rl"
+    toy = ["--datasets", datasets, "--size", "toy", "--tokens", 2048, "--rate", 0.005]
+    run("training.sft", "valid", "--out", valid, *toy, "--epochs", 150)
+    reinforce = ["--start", valid, "--out", out, "--datasets", datasets, "--target", CPU]
+    reinforce += ["--questions", 2, "--copies", 4, "--passes", 1, "--builders", 2]
+    run("training.rl", *reinforce, "--steps", 2)
+    log = json.loads((out / "log.json").read_text())
+    steps = [each for each in log["history"] if "reward" in each]
+    assert len(steps) == 2
+    assert all("kl" in each and "entropy" in each for each in steps)
+    assert [sum(stages.values()) for stages in log["stages"]] == [8, 8]
+    assert sum(stages.get("measured", 0) for stages in log["stages"]) > 0
+    assert max(each["reward"] for each in steps) > 0
+    first = read(out / "results.jsonl", Result)
+    run("training.rl", *reinforce, "--steps", 3)
+    history = json.loads((out / "log.json").read_text())["history"]
+    assert [each["step"] for each in history if "reward" in each] == [1, 2, 3]
+    everything = read(out / "results.jsonl", Result)
+    assert everything[: len(first)] == first
+    assert len({(each.workload, each.script) for each in everything}) == len(everything)

@@ -1,0 +1,312 @@
+r"""Reinforce a model with what its scripts are worth on a device: GRPO, with masks while sampling.
+
+    python -m training.rl --start runs/sft --out runs/rl --target nvidia/nvidia-h100 --device cuda \
+        --steps 40 --seconds 500
+
+A step asks for scripts of some workloads, a group of each, has them measured, and makes those that
+are better than their group more likely. Both tasks take part: a constructed script is compared with
+the best one that is known of its workload, a refined one with the one that was given. The folder
+`--out` holds checkpoints and `results.jsonl` with all that was measured: the same command goes on
+from there, and a script that is known is not measured again. `log.json` has rewards, KL and
+entropy of each step.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow.parquet as pq
+import torch
+from transformers import AutoModelForCausalLM
+from transformers.trainer_utils import get_last_checkpoint
+
+from tracescript import TraceScriptError, workloads
+from tracescript.masks import ScriptMasker, TaskInfo
+from tracescript.tokens import Tokenizer
+from training.evaluate.card import run_facts
+from training.evaluate.evaluator import Evaluator, default_builders
+from training.evaluate.results import Candidate, Result, ResultFile, Task, files_or_exit, read
+from training.model import network
+from training.model.sample import Request, Sampling, sample
+from training.model.sequences import DATASETS, ask, load_tokenizer
+from training.rewards import once, reward
+from training.sft import Deadline
+
+# An experimental part of TRL is used on purpose: it is the one that lets us sample ourselves.
+os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
+from trl import GRPOConfig, GRPOTrainer
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What the model is asked, and what its answer is compared with."""
+
+    task: Task
+    given: str | None
+    """The script to refine; None is to construct one."""
+    reference: float
+    """Seconds of the script that was given, or of the best that is known."""
+
+
+def main() -> None:
+    """Do what the command line asks for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--start", required=True, help="a folder of a model")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the new model")
+    parser.add_argument("--datasets", type=Path, default=DATASETS, help="(%(default)s)")
+    parser.add_argument("--known", type=Path, nargs="*", default=[], help="results of earlier runs")
+    parser.add_argument("--target", required=True, help="a tag or JSON of TVM")
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="(%(default)s)")
+    parser.add_argument("--steps", type=int, default=20, help="(%(default)s)")
+    parser.add_argument("--questions", type=int, default=32, help="of a step (%(default)s)")
+    parser.add_argument("--copies", type=int, default=8, help="scripts for each (%(default)s)")
+    parser.add_argument("--passes", type=int, default=2, help="over a step's scripts (%(default)s)")
+    parser.add_argument("--rate", type=float, default=1e-4, help="of learning (%(default)s)")
+    parser.add_argument("--kl", type=float, default=0.02, help="weight of the KL (%(default)s)")
+    parser.add_argument("--limit", type=int, default=512, help="tokens of a script (%(default)s)")
+    parser.add_argument("--no-mask", action="store_true", help="sample without masks")
+    parser.add_argument("--builders", type=int, help="processes that build (cores less one)")
+    parser.add_argument("--build-seconds", type=float, default=10.0, help="(%(default)s)")
+    parser.add_argument("--seconds", type=float, help="stop after so long, to go on later")
+    parser.add_argument("--seed", type=int, default=0, help="(%(default)s)")
+    options = parser.parse_args()
+    tokenizer = load_tokenizer()
+    with files_or_exit("rl"):
+        asked = questions(options.datasets, options.seed)
+        known = [result for path in options.known for result in read(path, Result)]
+    options.out.mkdir(parents=True, exist_ok=True)
+    command = shlex.join(["python", "-m", "training.rl", *sys.argv[1:]])
+    facts = run_facts(options.device, command)
+    evaluator = Evaluator(
+        options.target,
+        options.device,
+        builders=options.builders or default_builders(),
+        seconds_per_build=options.build_seconds,
+    )
+    with evaluator, closing(ResultFile(options.out / "results.jsonl")) as file:
+        file.begin(facts)
+        judge = Judge(evaluator, file, facts.run, [*known, *file.results])
+        train(options, tokenizer, asked, judge)
+
+
+def questions(datasets: Path, seed: int) -> list[Question]:
+    """What is asked, from the training examples of both tasks, in a random order.
+
+    Each workload is asked for once; so is a script to refine.
+    """
+    found: dict[tuple[str, str | None], Question] = {}
+    for name, time in (("construct", "best_latency"), ("refine", "given_latency")):
+        for row in pq.read_table(datasets / name / "train.parquet").to_pylist():
+            given = row.get("given")
+            task = Task(row["key"], row["prompt"])
+            found[row["key"], given] = Question(task, given, row[time])
+    everything = list(found.values())
+    random.Random(seed).shuffle(everything)
+    return everything
+
+
+class Judge:
+    """Measures scripts, each once.
+
+    Args:
+        evaluator: measures those that are not known yet.
+        file: what is measured is added to it.
+        run: the run that measures, as the file names it.
+        known: results of earlier runs.
+    """
+
+    def __init__(
+        self, evaluator: Evaluator, file: ResultFile, run: str, known: Sequence[Result]
+    ) -> None:
+        self._evaluator = evaluator
+        self._file = file
+        self._run = run
+        self._known = {(each.workload, each.script): each for each in known}
+
+    def __call__(self, jobs: Sequence[tuple[Task, str]]) -> list[Result]:
+        """What became of scripts, in their order."""
+        return once(jobs, self._judge)
+
+    def _judge(self, jobs: list[tuple[Task, str]]) -> list[Result]:
+        new = [job for job in jobs if (job[0].key, job[1]) not in self._known]
+        tasks = {task.key: task for task, _ in new}.values()
+        candidates = [Candidate(task.key, script, "model") for task, script in new]
+        for result in self._evaluator.evaluate(tasks, candidates):
+            named = msgspec.structs.replace(result, run=self._run)
+            self._file.add([named])
+            self._known[result.workload, result.script] = named
+        return [self._known[task.key, script] for task, script in jobs]
+
+
+class Roller:
+    """Samples the scripts of a step, and says what they are worth.
+
+    TRL calls it for scripts, then for rewards; a prompt of TRL is the number of a question.
+
+    Args:
+        asked: the questions.
+        judge: measures scripts.
+        masker: makes masks; None samples without.
+        limit: tokens of a script.
+        seed: of the draws.
+    """
+
+    def __init__(
+        self,
+        asked: Sequence[Question],
+        judge: Judge,
+        tokenizer: Tokenizer,
+        masker: ScriptMasker | None,
+        limit: int,
+        seed: int,
+    ) -> None:
+        self._asked = asked
+        self._judge = judge
+        self._tokenizer = tokenizer
+        self._masker = masker
+        self._limit = limit
+        self._seed = seed
+        self.stages: list[dict[str, int]] = []
+        """What became of the scripts of each step."""
+
+    def rollout(self, prompts: list[str], trainer: Any) -> dict[str, list[list[Any]]]:
+        """Scripts for prompts, one for each, as TRL takes them."""
+        model = trainer.accelerator.unwrap_model(trainer.model)
+        wanted = Counter(prompts)
+        (copies,) = set(wanted.values())
+        requests = [self._request(self._asked[int(number)]) for number in wanted]
+        was_training = model.training
+        model.eval()
+        with torch.autocast(model.device.type, torch.bfloat16, enabled=model.device.type == "cuda"):
+            drawn = sample(
+                model,
+                requests,
+                Sampling(copies=copies, limit=self._limit),
+                eos=self._tokenizer.eos_id,
+                pad=self._tokenizer.pad_id,
+                # Another one each step, the same again after an interruption.
+                seed=self._seed * 1_000_003 + trainer.state.global_step,
+            )
+        model.train(was_training)
+        left = {number: iter(draws) for number, draws in zip(wanted, drawn, strict=True)}
+        ids = dict(zip(wanted, (request.ids for request in requests), strict=True))
+        rows = [(ids[number], next(left[number])) for number in prompts]
+        end = [self._tokenizer.eos_id]
+        return {
+            "prompt_ids": [asked for asked, _ in rows],
+            "completion_ids": [draw.ids + end * draw.ended for _, draw in rows],
+            "logprobs": [draw.logprobs for _, draw in rows],
+        }
+
+    def rewards(
+        self, prompts: list[str], completion_ids: list[list[int]], **_: object
+    ) -> list[float]:
+        """What scripts are worth."""
+        asked = [self._asked[int(number)] for number in prompts]
+        scripts = [self._script(ids) for ids in completion_ids]
+        results = self._judge([(each.task, s) for each, s in zip(asked, scripts, strict=True)])
+        self.stages.append(dict(Counter(result.stage for result in results)))
+        return [reward(result, each.reference) for each, result in zip(asked, results, strict=True)]
+
+    def _script(self, ids: list[int]) -> str:
+        """The text of a script; one that is no text is as wrong as an empty one."""
+        try:
+            return self._tokenizer.decode(ids)
+        except TraceScriptError:
+            return ""
+
+    def _request(self, question: Question) -> Request:
+        ids = ask(self._tokenizer, question.task.prompt, question.given)
+        if self._masker is None:
+            return Request(ids)
+        masker, task = self._masker, workloads.task_of(workloads.loads(question.task.prompt))
+        return Request(ids, _Begin(masker, task))
+
+
+class _Begin(msgspec.Struct, frozen=True):
+    """Makes the mask states of one workload."""
+
+    masker: ScriptMasker
+    task: TaskInfo
+
+    def __call__(self) -> Any:
+        return self.masker.new(self.task)
+
+
+def train(
+    options: argparse.Namespace, tokenizer: Tokenizer, asked: list[Question], judge: Judge
+) -> None:
+    """Train, and write model and log."""
+    # torch and the device are used from here on, after the evaluator's processes have begun.
+    model = AutoModelForCausalLM.from_pretrained(options.start, dtype=torch.float32)
+    fit = [
+        number
+        for number, each in enumerate(asked)
+        if len(ask(tokenizer, each.task.prompt, each.given)) + options.limit <= network.LONGEST
+    ]
+    roller = Roller(
+        asked,
+        judge,
+        tokenizer,
+        None if options.no_mask else ScriptMasker(tokenizer),
+        options.limit,
+        options.seed,
+    )
+    # Optional, and slow to import.
+    from datasets import Dataset
+
+    trainer = GRPOTrainer(
+        model=model,
+        reward_funcs=[roller.rewards],
+        args=arguments(options),
+        train_dataset=Dataset.from_list([{"prompt": str(number)} for number in fit]),
+        processing_class=tokenizer.to_huggingface(),
+        rollout_func=roller.rollout,
+        callbacks=[Deadline(options.seconds)] if options.seconds else [],
+    )
+    checkpoint = get_last_checkpoint(str(options.out))
+    trainer.train(resume_from_checkpoint=checkpoint)
+    trainer.save_model()
+    log = {"history": trainer.state.log_history, "stages": roller.stages}
+    (options.out / "log.json").write_text(json.dumps(log, indent=1) + "\n")
+
+
+def arguments(options: argparse.Namespace) -> GRPOConfig:
+    """What TRL is told: a step of ours is one of sampling and `passes` of learning."""
+    on_gpu = options.device == "cuda"
+    return GRPOConfig(
+        output_dir=str(options.out),
+        max_steps=options.steps * options.passes,
+        per_device_train_batch_size=options.questions * options.copies,
+        num_generations=options.copies,
+        num_iterations=options.passes,
+        max_completion_length=options.limit,
+        temperature=1.0,
+        beta=options.kl,
+        learning_rate=options.rate,
+        lr_scheduler_type="constant_with_warmup",
+        warmup_steps=2,
+        adam_beta2=0.98,
+        max_grad_norm=1.0,
+        bf16=on_gpu,
+        use_cpu=not on_gpu,
+        save_steps=5 * options.passes,
+        save_total_limit=1,
+        logging_steps=1,
+        report_to="none",
+        seed=options.seed,
+    )
+
+
+if __name__ == "__main__":
+    main()
