@@ -9,10 +9,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from training.evaluate.results import Candidate, read
 from training.model import network, sequences
 from training.model.batches import TokenBatches
 from training.model.sample import Request, Sampling, sample
 from training.model.vocabulary import corpus
+from training.propose import Attempt
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
 from tracescript import loads, workloads
@@ -163,8 +165,8 @@ def test_without_temperature_the_likeliest_token_is_taken(toy, tokenizer):
         ids.append(token)
 
 
-def run(*arguments):
-    command = [sys.executable, "-m", "training.sft", *map(str, arguments)]
+def run(*arguments, module="training.sft"):
+    command = [sys.executable, "-m", module, *map(str, arguments)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
 
@@ -206,3 +208,30 @@ def test_adapters_of_another_model(tmp_path):
     run("measured", "--start", base, "--out", out, *options)
     assert (out / "adapter_model.safetensors").is_file()
     assert losses(out)
+
+
+def test_proposals(tmp_path, toy):
+    """Attempts at the held-out tasks, which the evaluator reads as candidates."""
+    toy.save_pretrained(tmp_path / "model")
+    out = tmp_path / "attempts.jsonl"
+    options = ["--label", "toy", "--out", out, "--first", 1, "--copies", 2, "--limit", 16]
+    run(tmp_path / "model", *options, module="training.propose")
+    attempts = read(out, Attempt)
+    assert [(each.kind, each.split) for each in attempts[::2]] == [
+        ("construct", "test"),
+        ("construct", "hard"),
+        ("refine", "test"),
+        ("refine", "hard"),
+    ]
+    for each in attempts:
+        assert each.ended
+        assert each.tokens <= 16
+        assert each.logprob < 0
+        assert not check(loads(each.script))
+    assert [each.script for each in read(out, Candidate)] == [each.script for each in attempts]
+    report = json.loads(out.with_suffix(".run.json").read_text())
+    assert report["scripts"] == report["ended"] == len(attempts) == 8
+    assert report["masked"]
+    assert report["parameters"] == toy.num_parameters()
+    run(tmp_path / "model", *options, "--no-mask", module="training.propose")
+    assert all(not each.script for each in read(out, Attempt) if not each.ended)

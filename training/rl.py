@@ -31,14 +31,14 @@ import torch
 from transformers import AutoModelForCausalLM
 from transformers.trainer_utils import get_last_checkpoint
 
-from tracescript import TraceScriptError, workloads
-from tracescript.masks import ScriptMasker, TaskInfo
+from tracescript.masks import ScriptMasker
 from tracescript.tokens import Tokenizer
 from training.evaluate.card import run_facts
 from training.evaluate.evaluator import Evaluator, default_builders
 from training.evaluate.results import Candidate, Result, ResultFile, Task, files_or_exit, read
 from training.model import network
-from training.model.sample import Request, Sampling, sample
+from training.model.asking import request, text
+from training.model.sample import Sampling, sample
 from training.model.sequences import DATASETS, ask, load_tokenizer
 from training.rewards import once, reward
 from training.sft import Deadline
@@ -184,7 +184,8 @@ class Roller:
         model = trainer.accelerator.unwrap_model(trainer.model)
         wanted = Counter(prompts)
         (copies,) = set(wanted.values())
-        requests = [self._request(self._asked[int(number)]) for number in wanted]
+        chosen = [self._asked[int(number)] for number in wanted]
+        requests = [request(self._tokenizer, q.task, q.given, self._masker) for q in chosen]
         was_training = model.training
         model.eval()
         with torch.autocast(model.device.type, torch.bfloat16, enabled=model.device.type == "cuda"):
@@ -213,34 +214,10 @@ class Roller:
     ) -> list[float]:
         """What scripts are worth."""
         asked = [self._asked[int(number)] for number in prompts]
-        scripts = [self._script(ids) for ids in completion_ids]
+        scripts = [text(self._tokenizer, ids) for ids in completion_ids]
         results = self._judge([(each.task, s) for each, s in zip(asked, scripts, strict=True)])
         self.stages.append(dict(Counter(result.stage for result in results)))
         return [reward(result, each.reference) for each, result in zip(asked, results, strict=True)]
-
-    def _script(self, ids: list[int]) -> str:
-        """The text of a script; one that is no text is as wrong as an empty one."""
-        try:
-            return self._tokenizer.decode(ids)
-        except TraceScriptError:
-            return ""
-
-    def _request(self, question: Question) -> Request:
-        ids = ask(self._tokenizer, question.task.prompt, question.given)
-        if self._masker is None:
-            return Request(ids)
-        masker, task = self._masker, workloads.task_of(workloads.loads(question.task.prompt))
-        return Request(ids, _Begin(masker, task))
-
-
-class _Begin(msgspec.Struct, frozen=True):
-    """Makes the mask states of one workload."""
-
-    masker: ScriptMasker
-    task: TaskInfo
-
-    def __call__(self) -> Any:
-        return self.masker.new(self.task)
 
 
 def train(
