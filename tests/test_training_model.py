@@ -39,8 +39,7 @@ def toy(tokenizer):
 
 
 def draws(model, tokenizer, requests, **sampling):
-    ends = {"eos": tokenizer.eos_id, "pad": tokenizer.pad_id}
-    return sample(model, requests, Sampling(**sampling), **ends, seed=3)
+    return sample(model, requests, Sampling(**sampling), eos=tokenizer.eos_id, seed=3)
 
 
 def request(tokenizer, prompt, masker=None):
@@ -127,12 +126,13 @@ def test_masked_samples_are_scripts(toy, tokenizer):
 
 @pytest.mark.parametrize("masked", [False, True])
 def test_log_probabilities_are_those_of_the_model(toy, tokenizer, masked):
-    """What batches, filled-up prompts, leaving rows and masks make is what one row alone has."""
+    """What rows of several prompts, taken in turn, and masks make is what one row alone has."""
     masker = ScriptMasker(tokenizer) if masked else None
     prompts = [PROMPT, PROMPT.replace("8 64", "12 5 7 9 11 13"), PROMPT + 'C "y" 8 64: B+1\n']
     requests = [request(tokenizer, each, masker) for each in prompts]
     limit, temperature = 16, 0.7
-    found = draws(toy, tokenizer, requests, copies=4, limit=limit, temperature=temperature)
+    options = {"copies": 4, "limit": limit, "temperature": temperature, "rows": 5}
+    found = draws(toy, tokenizer, requests, **options)
     assert len({tuple(draw.ids) for each in found for draw in each}) > 6
     for asked, each in zip(requests, found, strict=True):
         for draw in each:
@@ -154,6 +154,18 @@ def test_log_probabilities_are_those_of_the_model(toy, tokenizer, masked):
 def test_the_same_seed_gives_the_same_samples(toy, tokenizer):
     requests = [request(tokenizer, PROMPT)] * 3
     assert draws(toy, tokenizer, requests, limit=9) == draws(toy, tokenizer, requests, limit=9)
+
+
+def test_models_that_share_heads_are_refused(tokenizer):
+    config = LlamaConfig(num_attention_heads=4, num_key_value_heads=2, hidden_size=32)
+    config.num_hidden_layers = 1
+    model = LlamaForCausalLM(config)
+    with pytest.raises(ValueError, match="as many key-value heads as heads"):
+        draws(model, tokenizer, [Request([1])], limit=4)
+
+
+def test_nothing_to_sample(toy, tokenizer):
+    assert draws(toy, tokenizer, []) == []
 
 
 def test_without_temperature_the_likeliest_token_is_taken(toy, tokenizer):

@@ -92,10 +92,11 @@ def main() -> None:
     if masker is not None:
         warm(masker, _scripts(options.datasets), asked[0].task)
     sampling = Sampling(options.copies, options.temperature, options.limit, options.rows)
-    ends = {"eos": tokenizer.eos_id, "pad": tokenizer.pad_id}
     with tqdm(total=len(asked) * options.copies, unit="script") as bar:
         begin = time.monotonic()
-        drawn = sample(model, requests, sampling, **ends, seed=options.seed, progress=bar.update)
+        drawn = sample(
+            model, requests, sampling, eos=tokenizer.eos_id, seed=options.seed, progress=bar.update
+        )
         seconds = time.monotonic() - begin
     attempts = [
         attempt(tokenizer, question, draw, options.label)

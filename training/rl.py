@@ -194,7 +194,6 @@ class Roller:
                 requests,
                 Sampling(copies=copies, limit=self._limit),
                 eos=self._tokenizer.eos_id,
-                pad=self._tokenizer.pad_id,
                 # Another one each step, the same again after an interruption.
                 seed=self._seed * 1_000_003 + trainer.state.global_step,
             )

@@ -1,27 +1,26 @@
 """Sampling scripts in batches, with masks or without.
 
-`generate` of transformers carries rows that have ended until the last one has, and masks
-one row after the other on the way to the device. Scripts differ much in length, so here rows that
-have ended leave the batch, and masks travel as bits.
+A batch never waits for its longest script: a row that has ended takes the next prompt. Masks
+travel to the device as bits.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
-from inspect import signature
 from typing import Any
 
 import msgspec
 import numpy as np
 import torch
-from transformers import DynamicCache
 
 from tracescript.masks import MaskState
+from training.model.decoder import Decoder
 
 __all__ = ["Draw", "Request", "Sampling", "sample"]
 
-_COMPACT = 8
-"""The rows that ended leave when they are one in so many."""
+_REFILL = 16
+"""New prompts are taken when one row in so many is free."""
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -72,7 +71,6 @@ def sample(
     sampling: Sampling,
     *,
     eos: int,
-    pad: int,
     seed: int = 0,
     progress: Callable[[int], object] | None = None,
 ) -> list[list[Draw]]:
@@ -81,146 +79,150 @@ def sample(
     Law: with masks, all of them end. The same seed, machine and sizes give the same scripts.
 
     Args:
-        model: a causal model of transformers; its device and dtype are taken as they are.
+        model: a Llama model of transformers; its device and dtype are taken as they are.
         requests: what is asked.
         sampling: how.
         eos: the id that ends a script.
-        pad: the id that fills up prompts.
         seed: of the draws.
-        progress: is told how many scripts have been written, batch by batch.
+        progress: is told how many scripts have ended since it was told last.
+
+    Returns:
+        The scripts of each request, in the order of the requests.
     """
-    generator = torch.Generator(model.device).manual_seed(seed)
-    each = max(sampling.rows // sampling.copies, 1)
-    # Prompts of a batch are filled up to the longest one.
-    order = sorted(range(len(requests)), key=lambda place: len(requests[place].ids))
-    found: dict[int, list[Draw]] = {}
-    for begin in range(0, len(order), each):
-        places = order[begin : begin + each]
-        batch = _Batch(model, [requests[place] for place in places], sampling, eos, pad, generator)
-        draws = batch.run()
-        for number, place in enumerate(places):
-            found[place] = draws[number * sampling.copies : (number + 1) * sampling.copies]
-        if progress is not None:
-            progress(len(draws))
-    return [found[place] for place in range(len(requests))]
+    if not requests:
+        return []
+    sampler = _Sampler(model, requests, sampling, eos, seed)
+    while sampler.is_busy:
+        ended = sampler.step()
+        if ended and progress is not None:
+            progress(ended)
+    copies = sampling.copies
+    done = [row.draw() for row in sampler.scripts]
+    return [done[place * copies : (place + 1) * copies] for place in range(len(requests))]
 
 
-class _Batch:
-    """Rows that are written at once, as many for each request."""
+class _Script:
+    """A script that is being written."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.ids: list[int] = []
+        self.logprobs: list[float] = []
+        self.state: MaskState | None = None
+        self.ended = False
+
+    @property
+    def place(self) -> int:
+        """Where its last token stands in the sequence."""
+        return len(self.request.ids) + len(self.ids) - 1
+
+    def draw(self) -> Draw:
+        return Draw(self.ids, self.logprobs, self.ended)
+
+
+class _Sampler:
+    """Rows that are written at once, and the scripts that wait for a row."""
 
     def __init__(
-        self,
-        model: Any,
-        requests: Sequence[Request],
-        sampling: Sampling,
-        eos: int,
-        pad: int,
-        generator: torch.Generator,
+        self, model: Any, requests: Sequence[Request], sampling: Sampling, eos: int, seed: int
     ) -> None:
-        self._model = model
-        # Older releases of transformers have another name for it.
-        names = signature(model.forward).parameters
-        self._cache_name = "cache" if "cache" in names else "past_key_values"
         self._sampling = sampling
         self._eos = eos
-        self._generator = generator
-        copies = sampling.copies
-        count = len(requests) * copies
-        self._tokens: list[list[int]] = [[] for _ in range(count)]
-        self._ended = [False] * count
-        self._states: list[MaskState | None] = [
-            None if request.begin is None else request.begin()
-            for request in requests
-            for _ in range(copies)
-        ]
-        self._logprobs: list[list[float]] = [[] for _ in range(count)]
-        width = max(len(request.ids) for request in requests)
-        ids = [[pad] * (width - len(request.ids)) + request.ids for request in requests]
-        self._ids = torch.tensor(ids, device=model.device)
-        lengths = torch.tensor([len(request.ids) for request in requests], device=model.device)
-        places = torch.arange(width, device=model.device)
-        self._attended = (places >= width - lengths[:, None]).long()
+        self._device = model.device
+        self._generator = torch.Generator(model.device).manual_seed(seed)
+        self.scripts = [_Script(each) for each in requests for _ in range(sampling.copies)]
+        rows = min(sampling.rows, len(self.scripts))
+        longest = max(len(request.ids) for request in requests)
+        self._decoder = Decoder(model, rows, longest + sampling.limit)
+        self._rows: list[_Script | None] = [None] * rows
+        self._waiting = deque(self.scripts)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there is something to write."""
+        return bool(self._waiting) or any(self._rows)
 
     @torch.inference_mode()
-    def run(self) -> list[Draw]:
-        """Write all rows to their ends."""
-        copies = self._sampling.copies
-        cache = DynamicCache()
-        logits = self._forward(cache, self._ids, self._attended)
-        cache.batch_repeat_interleave(copies)
-        logits = logits.repeat_interleave(copies, 0)
-        attended = self._attended.repeat_interleave(copies, 0)
-        live = list(range(len(self._tokens)))
-        for step in range(self._sampling.limit):
-            tokens, logprobs = self._choose(logits, live, self._sampling.limit - step)
-            self._take(live, tokens.tolist(), logprobs.tolist())
-            kept = [place for place, row in enumerate(live) if not self._ended[row]]
-            if not kept:
-                break
-            if (len(live) - len(kept)) * _COMPACT >= len(live):
-                places = torch.tensor(kept, device=tokens.device)
-                cache.batch_select_indices(places)
-                tokens, attended = tokens[places], attended[places]
-                live = [live[place] for place in kept]
-            attended = torch.cat([attended, attended.new_ones(len(live), 1)], 1)
-            logits = self._forward(cache, tokens[:, None], attended)
-        return [
-            Draw(*parts) for parts in zip(self._tokens, self._logprobs, self._ended, strict=True)
-        ]
+    def step(self) -> int:
+        """Write one token of each row; gives how many scripts have ended."""
+        free = [row for row, script in enumerate(self._rows) if script is None]
+        ended = 0
+        if self._waiting and len(free) * _REFILL >= len(self._rows):
+            ended += self._begin(free)
+        running = {row: script for row, script in enumerate(self._rows) if script is not None}
+        if not running:
+            return ended
+        tokens = [script.ids[-1] if script else self._eos for script in self._rows]
+        places = [script.place if script else 0 for script in self._rows]
+        return ended + self._take(self._decoder.step(tokens, places), running)
 
-    def _forward(
-        self, cache: DynamicCache, ids: torch.Tensor, attended: torch.Tensor
-    ) -> torch.Tensor:
-        """The logits of the next token, (rows, vocabulary), as float32."""
-        places = attended.cumsum(1) - 1
-        out = self._model(
-            input_ids=ids,
-            attention_mask=attended,
-            position_ids=places[:, -ids.shape[1] :].clamp(min=0),
-            use_cache=True,
-            logits_to_keep=1,
-            **{self._cache_name: cache},
-        )
-        return out.logits[:, -1].float()
+    def _begin(self, free: list[int]) -> int:
+        """Give free rows to scripts that wait, and write their first tokens."""
+        new = {row: self._waiting.popleft() for row in free[: len(self._waiting)]}
+        rows: dict[int, list[int]] = {}
+        for row, script in new.items():
+            begin = script.request.begin
+            script.state = None if begin is None else begin()
+            self._rows[row] = script
+            rows.setdefault(id(script.request), []).append(row)
+        prompts = [new[group[0]].request.ids for group in rows.values()]
+        logits = self._decoder.fill(prompts, list(rows.values()))
+        counts = torch.tensor([len(group) for group in rows.values()], device=logits.device)
+        in_order = {row: new[row] for group in rows.values() for row in group}
+        return self._take(logits.repeat_interleave(counts, 0), in_order, in_place=False)
 
-    def _choose(
-        self, logits: torch.Tensor, live: list[int], left: int
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """A token of each row and its log-probability."""
-        logits = self._masked(logits, live, left)
+    def _take(
+        self, logits: torch.Tensor, running: dict[int, _Script], *, in_place: bool = True
+    ) -> int:
+        """Choose the next token of rows.
+
+        Args:
+            logits: of all rows, or of those that run.
+            running: the scripts of the rows.
+            in_place: whether there are logits of all rows.
+        """
+        lines = list(running) if in_place else list(range(len(running)))
+        chosen = logits.float()
+        flags = self._flags(list(running.values()), lines, *chosen.shape)
+        if flags is not None:
+            chosen = chosen.masked_fill(flags == 0, float("-inf"))
+        tokens, logprobs = self._choose(chosen)
+        all_tokens, all_logprobs = tokens.tolist(), logprobs.tolist()
+        ended = 0
+        for line, (row, script) in zip(lines, running.items(), strict=True):
+            token = all_tokens[line]
+            script.logprobs.append(all_logprobs[line])
+            if script.state is not None:
+                script.state.advance(token)
+            script.ended = token == self._eos
+            if not script.ended:
+                script.ids.append(token)
+            if script.ended or len(script.logprobs) == self._sampling.limit:
+                self._rows[row] = script.state = None
+                ended += 1
+        return ended
+
+    def _choose(self, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """A token of each line and its log-probability."""
         if self._sampling.temperature == 0:
-            return logits.argmax(-1), logits.new_zeros(len(live))
+            return logits.argmax(-1), logits.new_zeros(len(logits))
         logprobs = (logits / self._sampling.temperature).log_softmax(-1)
         # The place of the largest of these has the distribution of the logits (Gumbel, 1954).
         noise = torch.empty_like(logprobs).exponential_(generator=self._generator).log()
         tokens = (logprobs - noise).argmax(-1)
         return tokens, logprobs.gather(1, tokens[:, None])[:, 0]
 
-    def _masked(self, logits: torch.Tensor, live: list[int], left: int) -> torch.Tensor:
-        if self._states[live[0]] is None:
-            return logits
-        bits = np.zeros((len(live), -(-logits.shape[1] // 32)), dtype=np.int32)
-        for place, row in enumerate(live):
-            state = self._states[row]
-            if state is not None and not self._ended[row]:
-                state.fill_bitmask(bits, place, left=left)
-            else:
-                bits[place] = -1
-        words = torch.from_numpy(bits).to(logits.device)
-        shifts = torch.arange(32, device=logits.device, dtype=torch.int32)
-        flags = (words[:, :, None] >> shifts & 1).flatten(1)[:, : logits.shape[1]]
-        return logits.masked_fill(flags == 0, float("-inf"))
-
-    def _take(self, live: list[int], tokens: list[int], logprobs: list[float]) -> None:
-        """Note the tokens of the rows that have not ended."""
-        for row, token, logprob in zip(live, tokens, logprobs, strict=True):
-            if self._ended[row]:
-                continue
-            self._logprobs[row].append(logprob)
-            state = self._states[row]
-            if state is not None:
-                state.advance(token)
-            if token == self._eos:
-                self._ended[row] = True
-            else:
-                self._tokens[row].append(token)
+    def _flags(
+        self, scripts: list[_Script], lines: list[int], count: int, size: int
+    ) -> torch.Tensor | None:
+        """Which tokens may come, (lines, vocabulary); None if there are no masks."""
+        if all(script.state is None for script in scripts):
+            return None
+        bits = np.full((count, -(-size // 32)), -1, dtype=np.int32)
+        for line, script in zip(lines, scripts, strict=True):
+            if script.state is not None:
+                left = self._sampling.limit - len(script.logprobs)
+                script.state.fill_bitmask(bits, line, left=left)
+        words = torch.from_numpy(bits).to(self._device)
+        shifts = torch.arange(32, device=self._device, dtype=torch.int32)
+        return (words[:, :, None] >> shifts & 1).flatten(1)[:, :size]
