@@ -12,8 +12,9 @@ pytest.importorskip("tvm", reason="the extra `tvm` is not installed")
 from training.data import tables
 from training.data.pretrain import examples_of
 from training.evaluate.__main__ import CPU
-from training.evaluate.results import Result, Task, read
-from training.rl import Judge, questions
+from training.evaluate.results import Latency, Result, Task, read
+from training.model.sequences import load_tokenizer
+from training.rl import Judge, Roller, questions
 from training.workloads import spaces
 from training.workloads.workload import Workload
 
@@ -103,13 +104,34 @@ def test_a_script_is_measured_once():
     assert len(evaluator.asked) == 2
 
 
+def test_what_was_cut_off_is_worth_nothing(datasets):
+    tokenizer = load_tokenizer()
+    asked = questions(datasets, seed=0)[:1]
+    right = Latency(1e-5, 1e-5, 1e-5, 9, 1.0)
+
+    def judge(jobs):
+        return [
+            Result(task.key, script, "measured", latency=right)
+            if script
+            else Result(task.key, script, "given")
+            for task, script in jobs
+        ]
+
+    roller = Roller(asked, judge, tokenizer, None, 64, 0)
+    ids = tokenizer.encode("tracescript 1\n")
+    found = roller.rewards(["0"] * 3, [[*ids, tokenizer.eos_id], ids, [7]])
+    assert found[0] > 0
+    assert found[1:] == [0, 0]
+    assert roller.stages == [{"measured": 1, "given": 2}]
+
+
 def test_reinforcement(datasets, tmp_path):
     """A toy model learns the scripts by heart, then is reinforced; interrupted, it goes on."""
     valid, out = tmp_path / "valid", tmp_path / "rl"
     toy = ["--datasets", datasets, "--size", "toy", "--tokens", 2048, "--rate", 0.005]
     run("training.sft", "valid", "--out", valid, *toy, "--epochs", 150)
     reinforce = ["--start", valid, "--out", out, "--datasets", datasets, "--target", CPU]
-    reinforce += ["--questions", 2, "--copies", 4, "--passes", 1, "--builders", 2]
+    reinforce += ["--questions", 2, "--copies", 4, "--passes", 1, "--builders", 2, "--limit", 192]
     run("training.rl", *reinforce, "--steps", 2)
     log = json.loads((out / "log.json").read_text())
     steps = [each for each in log["history"] if "reward" in each]

@@ -14,6 +14,7 @@ entropy of each step.
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import os
 import random
@@ -181,23 +182,22 @@ class Roller:
 
     def rollout(self, prompts: list[str], trainer: Any) -> dict[str, list[list[Any]]]:
         """Scripts for prompts, one for each, as TRL takes them."""
-        model = trainer.accelerator.unwrap_model(trainer.model)
+        # A copy, so that sampling changes nothing of what is trained, its dtype included.
+        model = copy.deepcopy(trainer.accelerator.unwrap_model(trainer.model)).eval()
+        if model.device.type == "cuda":
+            model = model.to(torch.bfloat16)
         wanted = Counter(prompts)
         (copies,) = set(wanted.values())
         chosen = [self._asked[int(number)] for number in wanted]
         requests = [request(self._tokenizer, q.task, q.given, self._masker) for q in chosen]
-        was_training = model.training
-        model.eval()
-        with torch.autocast(model.device.type, torch.bfloat16, enabled=model.device.type == "cuda"):
-            drawn = sample(
-                model,
-                requests,
-                Sampling(copies=copies, limit=self._limit),
-                eos=self._tokenizer.eos_id,
-                # Another one each step, the same again after an interruption.
-                seed=self._seed * 1_000_003 + trainer.state.global_step,
-            )
-        model.train(was_training)
+        drawn = sample(
+            model,
+            requests,
+            Sampling(copies=copies, limit=self._limit),
+            eos=self._tokenizer.eos_id,
+            # Another one each step, the same again after an interruption.
+            seed=self._seed * 1_000_003 + trainer.state.global_step,
+        )
         left = {number: iter(draws) for number, draws in zip(wanted, drawn, strict=True)}
         ids = dict(zip(wanted, (request.ids for request in requests), strict=True))
         rows = [(ids[number], next(left[number])) for number in prompts]
@@ -213,7 +213,10 @@ class Roller:
     ) -> list[float]:
         """What scripts are worth."""
         asked = [self._asked[int(number)] for number in prompts]
-        scripts = [text(self._tokenizer, ids) for ids in completion_ids]
+        end = self._tokenizer.eos_id
+        # A script that was cut off is none.
+        whole = [ids if ids[-1] == end else [] for ids in completion_ids]
+        scripts = [text(self._tokenizer, ids) for ids in whole]
         results = self._judge([(each.task, s) for each, s in zip(asked, scripts, strict=True)])
         self.stages.append(dict(Counter(result.stage for result in results)))
         return [reward(result, each.reference) for each, result in zip(asked, results, strict=True)]
