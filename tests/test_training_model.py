@@ -19,7 +19,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
 from tracescript import loads, workloads
 from tracescript.check import check
-from tracescript.masks import ScriptMasker
+from tracescript.masks import ScriptMasker, task_of
 from tracescript.tokens import Tokenizer
 
 ROOT = Path(__file__).parents[1]
@@ -43,7 +43,7 @@ def draws(model, tokenizer, requests, **sampling):
 
 
 def request(tokenizer, prompt, masker=None):
-    task = workloads.task_of(workloads.loads(prompt))
+    task = task_of(workloads.loads(prompt))
     begin = None if masker is None else lambda: masker.new(task)
     return Request(sequences.ask(tokenizer, prompt), begin)
 

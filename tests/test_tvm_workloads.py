@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from tracescript import workloads
+from tracescript import masks
 from tracescript.errors import WorkloadError
 from tracescript.workloads import (
     OPERATORS,
@@ -51,7 +51,7 @@ def check(module, target=None):
     assert dumps(loads(text)) == text
     rebuilt = module_of(loads(text))
     assert structural_equal(rebuilt, module)
-    assert task_of(rebuilt) == task_of(module) == workloads.task_of(workload)
+    assert task_of(rebuilt) == task_of(module) == masks.task_of(workload)
     assert workload_of(rebuilt, target) == workload
     return text
 

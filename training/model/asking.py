@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from tracescript import TraceScriptError, workloads
-from tracescript.masks import MaskState, ScriptMasker, TaskInfo
+from tracescript.masks import MaskState, ScriptMasker, TaskInfo, task_of
 from tracescript.tokens import Tokenizer
 from training.evaluate.results import Task
 from training.model.sample import Request
@@ -61,4 +61,4 @@ class _Begin(msgspec.Struct, frozen=True):
 
 
 def _info(task: Task) -> TaskInfo:
-    return workloads.task_of(workloads.loads(task.prompt))
+    return task_of(workloads.loads(task.prompt))

@@ -2,6 +2,7 @@
 
 from tracescript.errors import IllegalToken
 from tracescript.masks.masker import Constraints, ScriptMasker
+from tracescript.masks.of_workload import task_of
 from tracescript.masks.scope import Scope
 from tracescript.masks.state import MaskState
 from tracescript.masks.task import BlockInfo, TaskInfo
@@ -14,4 +15,5 @@ __all__ = [
     "Scope",
     "ScriptMasker",
     "TaskInfo",
+    "task_of",
 ]

@@ -23,7 +23,6 @@ from tracescript.workloads.model import (
 )
 from tracescript.workloads.operators import OPERATORS, Operator
 from tracescript.workloads.read import loads
-from tracescript.workloads.tasks import task_of
 from tracescript.workloads.write import dumps
 
 __all__ = [
@@ -49,6 +48,5 @@ __all__ = [
     "WorkloadError",
     "dumps",
     "loads",
-    "task_of",
     "with_dtypes",
 ]

@@ -15,7 +15,8 @@ def task_of(workload: Workload) -> TaskInfo:
 
     Law: it is what `tracescript.tvm.task_of` says of the function that `module_of` makes.
 
-    >>> from tracescript.workloads import loads, task_of
+    >>> from tracescript.masks import task_of
+    >>> from tracescript.workloads import loads
     >>> text = 'A "x" "float32" 8 64\nB "double" 8 64: A*2\n'
     >>> task_of(loads(text)).blocks
     (BlockInfo(name='double', loops=(8, 64), buffers=('double', 'x')),)
