@@ -9,12 +9,14 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from training.data import files
 from training.evaluate.results import Candidate, read
 from training.model import network, sequences
 from training.model.batches import TokenBatches
 from training.model.sample import Request, Sampling, sample
 from training.model.vocabulary import corpus
 from training.propose import Attempt
+from training.sft import HuggingFaceEncoder
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
 from tracescript import loads, workloads
@@ -79,7 +81,7 @@ def test_validation_has_workloads_of_its_own(tokenizer):
 def test_the_vocabulary_makes_sequences_short(tokenizer):
     """Against that of the library, which knows no prompts and more traces."""
     shipped = Tokenizer.default()
-    rows = sequences._rows(sequences.DATASETS, "construct", "train")[:300]
+    rows = sequences.rows(files.DATASETS, "construct", "train")[:300]
     for column, share in (("prompt", 0.4), ("script", 0.7)):
         ours = sum(len(tokenizer.encode(row[column])) for row in rows)
         assert ours < share * sum(len(shipped.encode(row[column])) for row in rows)
@@ -88,7 +90,7 @@ def test_the_vocabulary_makes_sequences_short(tokenizer):
 
 def test_the_vocabulary_is_learnt_from_training_data_alone():
     texts = set(corpus(10**9, 0))
-    held = [row["given"] for row in sequences._rows(sequences.DATASETS, "refine", "test")]
+    held = [row["given"] for row in sequences.rows(files.DATASETS, "refine", "test")]
     # Small workloads have few schedules, which others have too.
     assert sum(text in texts for text in held) < 0.1 * len(held)
 
@@ -201,6 +203,32 @@ def test_supervised_training(tmp_path):
     run("measured", "--start", valid, "--out", measured, *toy, "--epochs", 1)
     model = AutoModelForCausalLM.from_pretrained(measured)
     assert model.config.vocab_size == sequences.load_tokenizer().vocab_size
+
+
+def test_an_id_of_zero_is_an_id():
+    symbols = Tokenizer.default("symbol")
+    assert symbols.pad_id == 0
+    encoder = HuggingFaceEncoder(symbols.to_huggingface())
+    assert (encoder.pad_id, encoder.bos_id, encoder.eos_id) == (0, symbols.bos_id, symbols.eos_id)
+
+
+@pytest.mark.parametrize(
+    ("module", "options", "said"),
+    [
+        (
+            "training.sft",
+            ["valid", "--out", "model", "--size", "toy"],
+            "train.parquet: no such file",
+        ),
+        ("training.propose", ["nowhere", "--label", "a", "--out", "a.jsonl"], "test.parquet: no"),
+    ],
+)
+def test_what_is_missing_is_said_in_a_line(tmp_path, module, options, said):
+    command = [sys.executable, "-m", module, *options, "--datasets", str(tmp_path / "none")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode
+    assert said in done.stderr.splitlines()[-1]
+    assert not (ROOT / "model").exists()
 
 
 def test_adapters_of_another_model(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from training.evaluate.results import STAGES, Latency, Result
-from training.rewards import BASE, OCTAVES, WEIGHT, once, reward, speed
+from training.rewards import BASE, OCTAVES, WEIGHT, reward, speed
 
 SECONDS = st.floats(1e-9, 1e3)
 
@@ -45,15 +45,3 @@ def test_references_that_are_no_times(reference):
         reward(measured(1e-5), reference)
     with pytest.raises(ValueError, match="expected a positive time"):
         speed(reference, 1.0)
-
-
-@given(st.lists(st.integers(0, 5)))
-def test_equal_jobs_are_answered_once(jobs):
-    asked = []
-
-    def answer(different):
-        asked.extend(different)
-        return [str(job) for job in different]
-
-    assert once(jobs, answer) == [str(job) for job in jobs]
-    assert sorted(asked) == sorted(set(jobs))

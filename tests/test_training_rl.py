@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 pytest.importorskip("tvm", reason="the extra `tvm` is not installed")
 
@@ -102,6 +104,18 @@ def test_a_script_is_measured_once():
     assert [each.run for each in file] == ["run", "run"]
     judge([(b, "y"), (a, "x")])
     assert len(evaluator.asked) == 2
+
+
+@given(st.lists(st.integers(0, 5)))
+def test_equal_jobs_are_answered_once(numbers):
+    evaluator = Counting()
+    judge = Judge(evaluator, Kept(), "run", [])
+    jobs = [(Task(str(number % 2), "A"), str(number)) for number in numbers]
+    found = judge(jobs)
+    assert [(each.workload, each.script) for each in found] == [
+        (task.key, script) for task, script in jobs
+    ]
+    assert sorted(evaluator.asked) == sorted({(task.key, script) for task, script in jobs})
 
 
 def test_what_was_cut_off_is_worth_nothing(datasets):

@@ -19,7 +19,6 @@ from statistics import median
 from typing import Any, Literal
 
 import msgspec
-import pyarrow.parquet as pq
 import torch
 from tqdm import tqdm
 from transformers import AutoModelForCausalLM
@@ -28,10 +27,10 @@ from tracescript.masks import ScriptMasker
 from tracescript.tokens import Tokenizer
 from training.data import files
 from training.evaluate.card import run_facts
-from training.evaluate.results import Task, files_or_exit
-from training.model.asking import request, text, warm
+from training.evaluate.results import Candidate, Task, files_or_exit
+from training.model.asking import Question, request, text, warm
 from training.model.sample import Draw, Sampling, sample
-from training.model.sequences import DATASETS, load_tokenizer
+from training.model.sequences import load_tokenizer, rows
 
 Kind = Literal["construct", "refine"]
 
@@ -39,22 +38,16 @@ WARM = 300
 """Scripts of the training data from which the tables of masks are made beforehand."""
 
 
-class Question(msgspec.Struct, frozen=True):
+class HeldOut(Question, frozen=True, kw_only=True):
     """A held-out task."""
 
     kind: Kind
     split: str
-    task: Task
-    given: str | None = None
 
 
-class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A script that answers a question; the evaluator reads it as a candidate."""
+class Attempt(Candidate, frozen=True, kw_only=True, omit_defaults=True):
+    """A script that answers a question; its source is the label of who wrote it."""
 
-    workload: str
-    script: str
-    source: str
-    """The label of who wrote it."""
     kind: Kind
     split: str
     tokens: int
@@ -70,7 +63,7 @@ def main() -> None:
     parser.add_argument("model", help="a folder of a model")
     parser.add_argument("--label", required=True, help="names the model in the results")
     parser.add_argument("--out", type=Path, required=True, help="JSONL of attempts")
-    parser.add_argument("--datasets", type=Path, default=DATASETS, help="(%(default)s)")
+    parser.add_argument("--datasets", type=Path, default=files.DATASETS, help="(%(default)s)")
     parser.add_argument("--splits", nargs="+", default=["test", "hard"], help="(%(default)s)")
     parser.add_argument("--first", type=int, help="only so many questions of each set")
     parser.add_argument("--copies", type=int, default=8, help="scripts for each (%(default)s)")
@@ -82,13 +75,16 @@ def main() -> None:
     options = parser.parse_args()
     tokenizer = load_tokenizer()
     with files_or_exit("propose"):
-        asked = list(questions(options.datasets, options.splits, options.first))
+        asked = questions(options.datasets, options.splits, options.first)
+        if not asked:
+            raise ValueError("nothing to ask: expected --first 1 or more")
     on_gpu = torch.cuda.is_available()
     dtype = torch.bfloat16 if on_gpu else torch.float32
-    model: Any = AutoModelForCausalLM.from_pretrained(options.model, dtype=dtype)
+    with files_or_exit("propose"):
+        model: Any = AutoModelForCausalLM.from_pretrained(options.model, dtype=dtype)
     model = model.to("cuda" if on_gpu else "cpu").eval()
     masker = None if options.no_mask else ScriptMasker(tokenizer)
-    requests = [request(tokenizer, each.task, each.given, masker) for each in asked]
+    requests = [request(tokenizer, each, masker) for each in asked]
     if masker is not None:
         warm(masker, _scripts(options.datasets), asked[0].task)
     sampling = Sampling(options.copies, options.temperature, options.limit, options.rows)
@@ -121,38 +117,35 @@ def main() -> None:
     print(json.dumps({key: report[key] for key in report if key != "run"}))
 
 
-def questions(datasets: Path, splits: list[str], first: int | None = None) -> list[Question]:
+def questions(datasets: Path, splits: list[str], first: int | None = None) -> list[HeldOut]:
     """The held-out tasks of both kinds, in the order of their files."""
-    found: list[Question] = []
+    found: list[HeldOut] = []
     kinds: tuple[Kind, ...] = ("construct", "refine")
     for kind in kinds:
         for split in splits:
-            rows = pq.read_table(datasets / kind / f"{split}.parquet").to_pylist()[:first]
-            found += [
-                Question(kind, split, Task(row["key"], row["prompt"]), row.get("given"))
-                for row in rows
-            ]
+            for row in rows(datasets, kind, split)[:first]:
+                task = Task(row["key"], row["prompt"])
+                found.append(HeldOut(task=task, given=row.get("given"), kind=kind, split=split))
     return found
 
 
-def attempt(tokenizer: Tokenizer, question: Question, draw: Draw, label: str) -> Attempt:
+def attempt(tokenizer: Tokenizer, question: HeldOut, draw: Draw, label: str) -> Attempt:
     """A sampled script as the answer to a question; one that did not end is none."""
     return Attempt(
         question.task.key,
         text(tokenizer, draw.ids) if draw.ended else "",
         label,
-        question.kind,
-        question.split,
-        len(draw.logprobs),
-        draw.ended,
-        sum(draw.logprobs),
+        kind=question.kind,
+        split=question.split,
+        tokens=len(draw.logprobs),
+        ended=draw.ended,
+        logprob=sum(draw.logprobs),
     )
 
 
 def _scripts(datasets: Path) -> list[str]:
-    table = pq.read_table(datasets / "pretrain" / "train.parquet", columns=["script"])
-    step = max(len(table) // WARM, 1)
-    return table.column("script").to_pylist()[::step]
+    found = rows(datasets, "pretrain", "train")
+    return [row["script"] for row in found[:: max(len(found) // WARM, 1)]]
 
 
 if __name__ == "__main__":

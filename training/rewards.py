@@ -7,12 +7,10 @@ are pure; `training.rl` and the report use them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable
-from typing import TypeVar
 
 from training.evaluate.results import Result
 
-__all__ = ["BASE", "OCTAVES", "WEIGHT", "once", "reward", "speed"]
+__all__ = ["BASE", "OCTAVES", "WEIGHT", "reward", "speed"]
 
 BASE = 1.0
 """Of a kernel that is right and as fast as the reference."""
@@ -22,9 +20,6 @@ WEIGHT = 0.25
 
 OCTAVES = 3.0
 """Beyond so many doublings or halvings, more speed changes nothing."""
-
-Job = TypeVar("Job", bound=Hashable)
-Answer = TypeVar("Answer")
 
 
 def reward(result: Result, reference: float) -> float:
@@ -57,23 +52,3 @@ def speed(seconds: float, reference: float) -> float:
     if not 0 < seconds < math.inf:
         raise ValueError(f"seconds: expected a positive time, found {seconds}")
     return max(-OCTAVES, min(OCTAVES, math.log2(reference / seconds)))
-
-
-def once(jobs: Iterable[Job], answer: Callable[[list[Job]], Iterable[Answer]]) -> list[Answer]:
-    """Answer jobs in their order, those that are equal once.
-
-    >>> asked = []
-    >>> def double(numbers):
-    ...     asked.extend(numbers)
-    ...     return [2 * number for number in numbers]
-    >>> once([3, 1, 3], double), asked
-    ([6, 2, 6], [3, 1])
-
-    Args:
-        jobs: some may be equal.
-        answer: gives the answers to jobs that all differ, in their order.
-    """
-    all_jobs = list(jobs)
-    different = list(dict.fromkeys(all_jobs))
-    answers = dict(zip(different, answer(different), strict=True))
-    return [answers[job] for job in all_jobs]

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import copy
-import json
 import os
 import random
 import shlex
@@ -27,34 +26,30 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow.parquet as pq
 import torch
 from transformers import AutoModelForCausalLM
-from transformers.trainer_utils import get_last_checkpoint
 
 from tracescript.masks import ScriptMasker
 from tracescript.tokens import Tokenizer
+from training.data import files
 from training.evaluate.card import run_facts
 from training.evaluate.evaluator import Evaluator, default_builders
 from training.evaluate.results import Candidate, Result, ResultFile, Task, files_or_exit, read
 from training.model import network
-from training.model.asking import request, text
+from training.model.asking import Question, request, text
+from training.model.runs import run, stops, write_log
 from training.model.sample import Sampling, sample
-from training.model.sequences import DATASETS, ask, load_tokenizer
-from training.rewards import once, reward
-from training.sft import Deadline
+from training.model.sequences import ask, load_tokenizer, rows
+from training.rewards import reward
 
 # An experimental part of TRL is used on purpose: it is the one that lets us sample ourselves.
 os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
 from trl import GRPOConfig, GRPOTrainer
 
 
-class Question(msgspec.Struct, frozen=True):
-    """What the model is asked, and what its answer is compared with."""
+class Compared(Question, frozen=True, kw_only=True):
+    """A question, and what its answer is compared with."""
 
-    task: Task
-    given: str | None
-    """The script to refine; None is to construct one."""
     reference: float
     """Seconds of the script that was given, or of the best that is known."""
 
@@ -64,7 +59,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--start", required=True, help="a folder of a model")
     parser.add_argument("--out", type=Path, required=True, help="folder of the new model")
-    parser.add_argument("--datasets", type=Path, default=DATASETS, help="(%(default)s)")
+    parser.add_argument("--datasets", type=Path, default=files.DATASETS, help="(%(default)s)")
     parser.add_argument("--known", type=Path, nargs="*", default=[], help="results of earlier runs")
     parser.add_argument("--target", required=True, help="a tag or JSON of TVM")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="(%(default)s)")
@@ -100,17 +95,17 @@ def main() -> None:
         train(options, tokenizer, asked, judge)
 
 
-def questions(datasets: Path, seed: int) -> list[Question]:
+def questions(datasets: Path, seed: int) -> list[Compared]:
     """What is asked, from the training examples of both tasks, in a random order.
 
     Each workload is asked for once; so is a script to refine.
     """
-    found: dict[tuple[str, str | None], Question] = {}
+    found: dict[tuple[str, str | None], Compared] = {}
     for name, time in (("construct", "best_latency"), ("refine", "given_latency")):
-        for row in pq.read_table(datasets / name / "train.parquet").to_pylist():
+        for row in rows(datasets, name, "train"):
             given = row.get("given")
             task = Task(row["key"], row["prompt"])
-            found[row["key"], given] = Question(task, given, row[time])
+            found[row["key"], given] = Compared(task=task, given=given, reference=row[time])
     everything = list(found.values())
     random.Random(seed).shuffle(everything)
     return everything
@@ -136,10 +131,11 @@ class Judge:
 
     def __call__(self, jobs: Sequence[tuple[Task, str]]) -> list[Result]:
         """What became of scripts, in their order."""
-        return once(jobs, self._judge)
-
-    def _judge(self, jobs: list[tuple[Task, str]]) -> list[Result]:
-        new = [job for job in jobs if (job[0].key, job[1]) not in self._known]
+        new = [
+            (task, script)
+            for task, script in dict.fromkeys(jobs)
+            if (task.key, script) not in self._known
+        ]
         tasks = {task.key: task for task, _ in new}.values()
         candidates = [Candidate(task.key, script, "model") for task, script in new]
         for result in self._evaluator.evaluate(tasks, candidates):
@@ -164,7 +160,7 @@ class Roller:
 
     def __init__(
         self,
-        asked: Sequence[Question],
+        asked: Sequence[Compared],
         judge: Judge,
         tokenizer: Tokenizer,
         masker: ScriptMasker | None,
@@ -189,7 +185,7 @@ class Roller:
         wanted = Counter(prompts)
         (copies,) = set(wanted.values())
         chosen = [self._asked[int(number)] for number in wanted]
-        requests = [request(self._tokenizer, q.task, q.given, self._masker) for q in chosen]
+        requests = [request(self._tokenizer, each, self._masker) for each in chosen]
         drawn = sample(
             model,
             requests,
@@ -200,12 +196,12 @@ class Roller:
         )
         left = {number: iter(draws) for number, draws in zip(wanted, drawn, strict=True)}
         ids = dict(zip(wanted, (request.ids for request in requests), strict=True))
-        rows = [(ids[number], next(left[number])) for number in prompts]
+        pairs = [(ids[number], next(left[number])) for number in prompts]
         end = [self._tokenizer.eos_id]
         return {
-            "prompt_ids": [asked for asked, _ in rows],
-            "completion_ids": [draw.ids + end * draw.ended for _, draw in rows],
-            "logprobs": [draw.logprobs for _, draw in rows],
+            "prompt_ids": [asked for asked, _ in pairs],
+            "completion_ids": [draw.ids + end * draw.ended for _, draw in pairs],
+            "logprobs": [draw.logprobs for _, draw in pairs],
         }
 
     def rewards(
@@ -223,11 +219,12 @@ class Roller:
 
 
 def train(
-    options: argparse.Namespace, tokenizer: Tokenizer, asked: list[Question], judge: Judge
+    options: argparse.Namespace, tokenizer: Tokenizer, asked: list[Compared], judge: Judge
 ) -> None:
     """Train, and write model and log."""
     # torch and the device are used from here on, after the evaluator's processes have begun.
-    model = AutoModelForCausalLM.from_pretrained(options.start, dtype=torch.float32)
+    with files_or_exit("rl"):
+        model = AutoModelForCausalLM.from_pretrained(options.start, dtype=torch.float32)
     fit = [
         number
         for number, each in enumerate(asked)
@@ -251,13 +248,10 @@ def train(
         train_dataset=Dataset.from_list([{"prompt": str(number)} for number in fit]),
         processing_class=tokenizer.to_huggingface(),
         rollout_func=roller.rollout,
-        callbacks=[Deadline(options.seconds)] if options.seconds else [],
+        callbacks=stops(options.seconds),
     )
-    checkpoint = get_last_checkpoint(str(options.out))
-    trainer.train(resume_from_checkpoint=checkpoint)
-    trainer.save_model()
-    log = {"history": trainer.state.log_history, "stages": roller.stages}
-    (options.out / "log.json").write_text(json.dumps(log, indent=1) + "\n")
+    history = run(trainer, options.out)
+    write_log(options.out, history=history, stages=roller.stages)
 
 
 def arguments(options: argparse.Namespace) -> GRPOConfig:

@@ -4,17 +4,14 @@ r"""Train a model to write scripts: from scratch, or from any causal model of Hu
     python -m training.sft measured --start runs/valid --out runs/sft --epochs 4
 
 `valid` is the pre-training on scripts that pass the post-processors, `measured` the two tasks on
-measured ones. `--start` takes a model that an earlier call wrote, or one of
-Hugging Face by its name, then with `--lora` if only adapters are to be trained. The folder `--out`
-holds checkpoints: the same command goes on from the last one. `log.json` beside the model has the
-losses.
+measured ones. `--start` takes a model that an earlier call wrote, or one of Hugging Face by
+its name, then with `--lora` if only adapters are to be trained. The folder `--out` holds
+checkpoints: the same command goes on from the last one. `log.json` beside the model has the losses.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import time
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -25,22 +22,25 @@ from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
     Trainer,
-    TrainerCallback,
     TrainingArguments,
     set_seed,
 )
-from transformers.trainer_utils import get_last_checkpoint
 
+from training.data import files
+from training.evaluate.results import files_or_exit
 from training.model import network, sequences
 from training.model.batches import TokenBatches
-from training.model.sequences import Encoder, load_tokenizer
+from training.model.runs import run, stops, write_log
+from training.model.sequences import Encoder, Part, load_tokenizer
+
+PARTS: tuple[Part, Part] = ("train", "validation")
 
 
 def main() -> None:
     """Do what the command line asks for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("data", choices=("valid", "measured"), help="the training set")
-    parser.add_argument("--datasets", type=Path, default=sequences.DATASETS, help="(%(default)s)")
+    parser.add_argument("--datasets", type=Path, default=files.DATASETS, help="(%(default)s)")
     parser.add_argument("--out", type=Path, required=True, help="folder of the model")
     parser.add_argument("--start", help="a folder of a model, or its name; else from scratch")
     parser.add_argument("--size", default="small", choices=network.SIZES, help="(%(default)s)")
@@ -54,21 +54,20 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="(%(default)s)")
     options = parser.parse_args()
     set_seed(options.seed)
-    encoder, model = load(options.start, options.size, options.lora)
+    with files_or_exit("sft"):
+        encoder, model = load(options.start, options.size, options.lora)
+        train, validation = (examples(encoder, options, part) for part in PARTS)
     trainer = ScriptTrainer(
         tokens=options.tokens,
         model=model,
         args=arguments(options),
-        train_dataset=examples(encoder, options, "train"),
-        eval_dataset=examples(encoder, options, "validation"),
+        train_dataset=train,
+        eval_dataset=validation,
         data_collator=Padding(encoder.pad_id),
-        callbacks=[Deadline(options.seconds)] if options.seconds else [],
+        callbacks=stops(options.seconds),
     )
-    checkpoint = get_last_checkpoint(str(options.out)) if options.out.is_dir() else None
-    trainer.train(resume_from_checkpoint=checkpoint)
-    trainer.save_model()
-    log = {"parameters": model.num_parameters(), "history": trainer.state.log_history}
-    (options.out / "log.json").write_text(json.dumps(log, indent=1) + "\n")
+    history = run(trainer, options.out)
+    write_log(options.out, parameters=model.num_parameters(), history=history)
 
 
 def load(start: str | None, size: str, lora: int | None) -> tuple[Encoder, Any]:
@@ -107,8 +106,8 @@ class HuggingFaceEncoder:
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self.eos_id = int(tokenizer.eos_token_id)
-        self.bos_id = int(tokenizer.bos_token_id or self.eos_id)
-        self.pad_id = int(tokenizer.pad_token_id or self.eos_id)
+        own = [tokenizer.bos_token_id, tokenizer.pad_token_id]
+        self.bos_id, self.pad_id = (self.eos_id if each is None else int(each) for each in own)
 
     def encode(self, text: str) -> list[int]:
         """Give the ids of a text, without special tokens."""
@@ -142,7 +141,7 @@ def arguments(options: argparse.Namespace) -> TrainingArguments:
 
 
 def examples(
-    encoder: Encoder, options: argparse.Namespace, part: sequences.Part
+    encoder: Encoder, options: argparse.Namespace, part: Part
 ) -> list[dict[str, list[int]]]:
     """The examples of a training set, as transformers takes them."""
     read = {"valid": sequences.valid, "measured": sequences.measured}[options.data]
@@ -189,19 +188,6 @@ class ScriptTrainer(Trainer):
             self.train_dataset, batch_sampler=batches, collate_fn=self.data_collator
         )
         return self.accelerator.prepare(loader)
-
-
-class Deadline(TrainerCallback):
-    """Stop in time, with a checkpoint to go on from."""
-
-    def __init__(self, seconds: float) -> None:
-        self._end = time.monotonic() + seconds
-
-    def on_step_end(self, _args: Any, _state: Any, control: Any, **_: Any) -> None:
-        """Look at the clock."""
-        if time.monotonic() > self._end:
-            control.should_save = True
-            control.should_training_stop = True
 
 
 if __name__ == "__main__":

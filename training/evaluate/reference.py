@@ -16,7 +16,8 @@ from tvm.s_tir import dlight
 from tvm.target import Target
 
 from tracescript.tvm import module_of
-from tracescript.workloads import Cast, Expr, Load, Op, Reinterpret, Workload, with_dtypes
+from tracescript.workloads import Cast, Expr, Workload, with_dtypes
+from tracescript.workloads.sharing import children
 
 FLOATS_BY_WIDTH = ("bfloat16", "float16", "float32")
 """The floats that the reference replaces, from the least exact one on."""
@@ -58,13 +59,7 @@ def expressions(expr: Expr | None) -> Iterator[Expr]:
     if expr is None:
         return
     yield expr
-    if isinstance(expr, Load):
-        below: tuple[Expr, ...] = expr.indices
-    elif isinstance(expr, Op):
-        below = expr.args
-    else:
-        below = (expr.value,) if isinstance(expr, (Cast, Reinterpret)) else ()
-    for each in below:
+    for each in children(expr):
         yield from expressions(each)
 
 

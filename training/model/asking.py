@@ -13,22 +13,27 @@ from training.evaluate.results import Task
 from training.model.sample import Request
 from training.model.sequences import ask
 
-__all__ = ["request", "text", "warm"]
+__all__ = ["Question", "request", "text", "warm"]
 
 
-def request(
-    tokenizer: Tokenizer, task: Task, given: str | None, masker: ScriptMasker | None
-) -> Request:
-    """What the model is asked for a script of a task.
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """What the model is asked; who asks may add what the answer is for."""
+
+    task: Task
+    given: str | None = None
+    """The script to refine; None is to construct one."""
+
+
+def request(tokenizer: Tokenizer, question: Question, masker: ScriptMasker | None) -> Request:
+    """A question as tokens.
 
     Args:
         tokenizer: the model's.
-        task: the workload.
-        given: the script to refine; None is to construct one.
+        question: what is asked.
         masker: makes the masks of the answers, which then fit the workload; None is without.
     """
-    ids = ask(tokenizer, task.prompt, given)
-    return Request(ids, None if masker is None else _Begin(masker, _info(task)))
+    ids = ask(tokenizer, question.task.prompt, question.given)
+    return Request(ids, None if masker is None else _Begin(masker, _info(question.task)))
 
 
 def text(tokenizer: Tokenizer, ids: Iterable[int]) -> str:

@@ -42,7 +42,7 @@ class Decoder:
             raise ValueError("expected a model with as many key-value heads as heads")
         self._model = model
         # Older releases of transformers have another name for it.
-        names = signature(model.forward).parameters
+        names = signature(model.model.forward).parameters
         self._cache_name = "cache" if "cache" in names else "past_key_values"
         self._heads = config.num_attention_heads
         self._width = config.hidden_size // self._heads
@@ -71,13 +71,14 @@ class Decoder:
         # Filled up at the right, where what comes before does not see it.
         ids = torch.tensor([[*each, *[0] * (width - len(each))] for each in prompts], device=device)
         cache = DynamicCache()
-        out = self._model(input_ids=ids, use_cache=True, **{self._cache_name: cache})
+        out = self._model.model(input_ids=ids, use_cache=True, **{self._cache_name: cache})
         rows = torch.tensor([row for row, each in enumerate(slots) for _ in each], device=device)
         places = torch.tensor([slot for each in slots for slot in each], device=device)
         for number, layer in enumerate(cache.layers):
             self._cache[number, 0, places, :, :width] = layer.keys[rows]
             self._cache[number, 1, places, :, :width] = layer.values[rows]
-        return out.logits[torch.arange(len(prompts), device=device), lengths - 1]
+        last = out.last_hidden_state[torch.arange(len(prompts), device=device), lengths - 1]
+        return self._model.lm_head(last)
 
     def step(self, tokens: Sequence[int], places: Sequence[int]) -> Tensor:
         """Go on by a token in every slot.

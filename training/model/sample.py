@@ -149,12 +149,12 @@ class _Sampler:
         ended = 0
         if self._waiting and len(free) * _REFILL >= len(self._rows):
             ended += self._begin(free)
-        running = {row: script for row, script in enumerate(self._rows) if script is not None}
+        running = [row for row, script in enumerate(self._rows) if script is not None]
         if not running:
             return ended
         tokens = [script.ids[-1] if script else self._eos for script in self._rows]
         places = [script.place if script else 0 for script in self._rows]
-        return ended + self._take(self._decoder.step(tokens, places), running)
+        return ended + self._take(self._decoder.step(tokens, places), {row: row for row in running})
 
     def _begin(self, free: list[int]) -> int:
         """Give free rows to scripts that wait, and write their first tokens."""
@@ -168,28 +168,25 @@ class _Sampler:
         prompts = [new[group[0]].request.ids for group in rows.values()]
         logits = self._decoder.fill(prompts, list(rows.values()))
         counts = torch.tensor([len(group) for group in rows.values()], device=logits.device)
-        in_order = {row: new[row] for group in rows.values() for row in group}
-        return self._take(logits.repeat_interleave(counts, 0), in_order, in_place=False)
+        in_order = [row for group in rows.values() for row in group]
+        return self._take(logits.repeat_interleave(counts, 0), dict(enumerate(in_order)))
 
-    def _take(
-        self, logits: torch.Tensor, running: dict[int, _Script], *, in_place: bool = True
-    ) -> int:
-        """Choose the next token of rows.
+    def _take(self, logits: torch.Tensor, rows: dict[int, int]) -> int:
+        """Choose the next token of rows; gives how many scripts have ended.
 
         Args:
-            logits: of all rows, or of those that run.
-            running: the scripts of the rows.
-            in_place: whether there are logits of all rows.
+            logits: has a line for each row, and perhaps others.
+            rows: the row of a line, where a script is being written.
         """
-        lines = list(running) if in_place else list(range(len(running)))
+        scripts = {line: script for line, row in rows.items() if (script := self._rows[row])}
         chosen = logits.float()
-        flags = self._flags(list(running.values()), lines, *chosen.shape)
+        flags = self._flags(scripts, *chosen.shape)
         if flags is not None:
             chosen = chosen.masked_fill(flags == 0, float("-inf"))
         tokens, logprobs = self._choose(chosen)
         all_tokens, all_logprobs = tokens.tolist(), logprobs.tolist()
         ended = 0
-        for line, (row, script) in zip(lines, running.items(), strict=True):
+        for line, script in scripts.items():
             token = all_tokens[line]
             script.logprobs.append(all_logprobs[line])
             if script.state is not None:
@@ -198,7 +195,7 @@ class _Sampler:
             if not script.ended:
                 script.ids.append(token)
             if script.ended or len(script.logprobs) == self._sampling.limit:
-                self._rows[row] = script.state = None
+                self._rows[rows[line]] = script.state = None
                 ended += 1
         return ended
 
@@ -212,14 +209,12 @@ class _Sampler:
         tokens = (logprobs - noise).argmax(-1)
         return tokens, logprobs.gather(1, tokens[:, None])[:, 0]
 
-    def _flags(
-        self, scripts: list[_Script], lines: list[int], count: int, size: int
-    ) -> torch.Tensor | None:
+    def _flags(self, scripts: dict[int, _Script], count: int, size: int) -> torch.Tensor | None:
         """Which tokens may come, (lines, vocabulary); None if there are no masks."""
-        if all(script.state is None for script in scripts):
+        if all(script.state is None for script in scripts.values()):
             return None
         bits = np.full((count, -(-size // 32)), -1, dtype=np.int32)
-        for line, script in zip(lines, scripts, strict=True):
+        for line, script in scripts.items():
             if script.state is not None:
                 left = self._sampling.limit - len(script.logprobs)
                 script.state.fill_bitmask(bits, line, left=left)

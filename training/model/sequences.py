@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import msgspec
 import pyarrow.parquet as pq
 
 from tracescript.tokens import Tokenizer
+from training.data import files
 
 __all__ = [
     "TOKENIZER",
@@ -26,11 +27,11 @@ __all__ = [
     "ask",
     "load_tokenizer",
     "measured",
+    "rows",
     "sequence",
     "valid",
 ]
 
-DATASETS = Path(__file__).parents[1] / "datasets"
 TOKENIZER = Path(__file__).with_name("tokenizer.json")
 
 ONE_IN = 20
@@ -99,20 +100,29 @@ def sequence(encoder: Encoder, prompt: str, script: str, given: str | None = Non
     return Sequence([*asked, *encoder.encode(script), encoder.eos_id], len(asked))
 
 
-def valid(encoder: Encoder, part: Part, datasets: Path = DATASETS) -> Iterator[Sequence]:
+def valid(encoder: Encoder, part: Part, datasets: Path = files.DATASETS) -> Iterator[Sequence]:
     """The pre-training set: scripts that pass the post-processors, not measured."""
-    for row in _rows(datasets, "pretrain", part):
+    for row in rows(datasets, "pretrain", part):
         yield sequence(encoder, row["prompt"], row["script"])
 
 
-def measured(encoder: Encoder, part: Part, datasets: Path = DATASETS) -> Iterator[Sequence]:
+def measured(encoder: Encoder, part: Part, datasets: Path = files.DATASETS) -> Iterator[Sequence]:
     """Both tasks on measured scripts: the best ones, and faster ones for given ones."""
     for name in ("construct", "refine"):
-        for row in _rows(datasets, name, "train"):
+        for row in rows(datasets, name, "train"):
             is_kept_out = int(row["key"], 16) % ONE_IN == 0
             if is_kept_out == (part == "validation"):
                 yield sequence(encoder, row["prompt"], row["script"], row.get("given"))
 
 
-def _rows(datasets: Path, name: str, part: str) -> list[dict[str, Any]]:
-    return pq.read_table(datasets / name / f"{part}.parquet").to_pylist()
+def rows(datasets: Path, name: str, part: str) -> list[files.Row]:
+    """The rows of a part of a data set.
+
+    Raises:
+        OSError: there is no such file.
+        ValueError: it is none of Parquet, or cut off.
+    """
+    path = datasets / name / f"{part}.parquet"
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file")
+    return pq.read_table(path).to_pylist()

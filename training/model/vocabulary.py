@@ -16,11 +16,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 from tracescript.tokens import Tokenizer
+from training.data import files
+from training.model.sequences import rows
 
-DATASETS = Path(__file__).parents[1] / "datasets"
 NUMBER = re.compile(r" \d+")
 
 
@@ -40,12 +39,11 @@ def corpus(scripts: int, prompts: int) -> Iterator[str]:
     """The texts to learn from: scripts, and what lies between the numbers of prompts."""
     seen: set[str] = set()
     for name in ("pretrain", "construct", "refine"):
-        table = pq.read_table(DATASETS / name / "train.parquet", columns=["prompt", "script"])
-        rows = table.to_pylist()
-        random.Random(0).shuffle(rows)
-        for row in rows[:scripts]:
+        found = rows(files.DATASETS, name, "train")
+        random.Random(0).shuffle(found)
+        for row in found[:scripts]:
             yield row["script"]
-        for row in rows:
+        for row in found:
             if len(seen) < prompts and row["prompt"] not in seen:
                 seen.add(row["prompt"])
                 yield from filter(None, NUMBER.split(row["prompt"]))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tracescript.masks.task import BlockInfo, TaskInfo
-from tracescript.workloads.model import Block, Cast, Expr, Load, Op, Reinterpret, Workload
+from tracescript.workloads.model import Block, Load, Workload
+from tracescript.workloads.sharing import Parts, expressions
 
 __all__ = ["task_of"]
 
@@ -29,31 +28,12 @@ def task_of(workload: Workload) -> TaskInfo:
 
 def _levels(block: Block, names: list[str]) -> list[BlockInfo]:
     """A block, or those that TVM makes of it: extents that depend on axes are an inner block's."""
-    used = {output.buffer.name for output in block.outputs}
-    for output in block.outputs:
-        for expr in (*output.indices, output.value, output.init):
-            if expr is not None:
-                used.update(names[number] for number in _loads(expr))
-    buffers = tuple(sorted(used))
+    parts = Parts(expressions(block)).exprs
+    read = {names[part.buffer] for part in parts if isinstance(part, Load)}
+    buffers = tuple(sorted(read | {output.buffer.name for output in block.outputs}))
     known = [axis.extent for axis in block.axes if isinstance(axis.extent, int)]
     unknown = len(block.axes) - len(known)
     if not unknown:
         return [BlockInfo(block.name, tuple(known), buffers)]
     outer = BlockInfo(f"{block.name}_l1", tuple(known), buffers)
     return [outer, BlockInfo(block.name, (None,) * unknown, buffers)]
-
-
-def _loads(expr: Expr) -> Iterator[int]:
-    """The positions of the buffers that an expression reads."""
-    match expr:
-        case Load(buffer, indices):
-            yield buffer
-            inside = indices
-        case Op(_, inside):
-            pass
-        case Cast(_, value) | Reinterpret(_, value):
-            inside = (value,)
-        case _:
-            return
-    for each in inside:
-        yield from _loads(each)

@@ -1,0 +1,54 @@
+"""What all trainings do at their ends: go on from a checkpoint, stop in time, write whole files."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from transformers import Trainer, TrainerCallback
+from transformers.trainer_utils import get_last_checkpoint
+
+from training.data import files
+
+__all__ = ["run", "stops", "write_log"]
+
+
+def stops(seconds: float | None) -> list[TrainerCallback]:
+    """The callbacks that stop a training after so long; none if it has all the time."""
+    return [] if seconds is None else [_Deadline(seconds)]
+
+
+def run(trainer: Trainer, out: Path) -> list[dict[str, Any]]:
+    """Train, from the last checkpoint if there is one, and save the model.
+
+    Args:
+        trainer: saves its checkpoints in `out`.
+        out: the folder of the model.
+
+    Returns:
+        What the trainer has logged, in its order, from the beginning of the training.
+    """
+    checkpoint = get_last_checkpoint(str(out)) if out.is_dir() else None
+    trainer.train(resume_from_checkpoint=checkpoint)
+    trainer.save_model()
+    return trainer.state.log_history
+
+
+def write_log(out: Path, **log: Any) -> None:
+    """Write `log.json` beside a model."""
+    files.write(out / "log.json", json.dumps(log, indent=1).encode() + b"\n")
+
+
+class _Deadline(TrainerCallback):
+    """Stop in time, with a checkpoint to go on from."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    def on_step_end(self, _args: Any, _state: Any, control: Any, **_: Any) -> None:
+        """Look at the clock."""
+        if time.monotonic() > self._end:
+            control.should_save = True
+            control.should_training_stop = True
