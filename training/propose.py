@@ -4,7 +4,9 @@ r"""Sample scripts for the held-out workloads, to be judged by `training.evaluat
     python -m training.evaluate attempts.jsonl --tasks training/datasets/workloads.jsonl.xz ...
 
 Each line of the file is a candidate of the evaluator, and says besides which question it answers.
-Beside it, `attempts.run.json` names the machine, the sampling, and the scripts written a second.
+The scripts that refine tasks give are lines too: judged in the same run, they are what the attempts
+are compared with. Beside the file, `attempts.run.json` names the machine, the sampling, and the
+scripts written a second.
 """
 
 from __future__ import annotations
@@ -33,6 +35,9 @@ from training.model.sample import Draw, Sampling, sample
 from training.model.sequences import load_tokenizer, rows
 
 Kind = Literal["construct", "refine"]
+
+GIVEN = "given"
+"""The source of a script that a task gives."""
 
 WARM = 300
 """Scripts of the training data from which the tables of masks are made beforehand."""
@@ -99,13 +104,18 @@ def main() -> None:
         for question, draws in zip(asked, drawn, strict=True)
         for draw in draws
     ]
-    encoded = b"".join(msgspec.json.encode(each) + b"\n" for each in attempts)
+    lines = [*attempts, *given(asked)]
+    encoded = b"".join(msgspec.json.encode(each) + b"\n" for each in lines)
     command = shlex.join(["python", "-m", "training.propose", *sys.argv[1:]])
     report = {
         "run": msgspec.to_builtins(run_facts("cuda" if on_gpu else "cpu", command)),
+        "label": options.label,
         "parameters": model.num_parameters(),
+        "bytes": sum(path.stat().st_size for path in Path(options.model).glob("*.safetensors")),
         "masked": masker is not None,
         "scripts": len(attempts),
+        "rows": options.rows,
+        "temperature": options.temperature,
         "seconds": round(seconds, 2),
         "scripts_per_second": round(len(attempts) / seconds, 1),
         "tokens_median": median(each.tokens for each in attempts),
@@ -141,6 +151,24 @@ def attempt(tokenizer: Tokenizer, question: HeldOut, draw: Draw, label: str) -> 
         ended=draw.ended,
         logprob=sum(draw.logprobs),
     )
+
+
+def given(asked: list[HeldOut]) -> list[Attempt]:
+    """The scripts that tasks give, as candidates for the evaluator."""
+    return [
+        Attempt(
+            each.task.key,
+            each.given,
+            GIVEN,
+            kind=each.kind,
+            split=each.split,
+            tokens=0,
+            ended=True,
+            logprob=0.0,
+        )
+        for each in asked
+        if each.given is not None
+    ]
 
 
 def _scripts(datasets: Path) -> list[str]:

@@ -73,7 +73,7 @@ def main() -> None:
     parser.add_argument("--no-mask", action="store_true", help="sample without masks")
     parser.add_argument("--builders", type=int, help="processes that build (cores less one)")
     parser.add_argument("--build-seconds", type=float, default=10.0, help="(%(default)s)")
-    parser.add_argument("--seconds", type=float, help="stop after so long, to go on later")
+    parser.add_argument("--seconds", type=float, help="stop so long after the beginning")
     parser.add_argument("--seed", type=int, default=0, help="(%(default)s)")
     options = parser.parse_args()
     tokenizer = load_tokenizer()

@@ -49,7 +49,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=1e-3, help="of learning (%(default)s)")
     parser.add_argument("--tokens", type=int, default=32768, help="a batch (%(default)s)")
     parser.add_argument("--first", type=int, help="only so many examples")
-    parser.add_argument("--seconds", type=float, help="stop after so long, to go on later")
+    parser.add_argument("--seconds", type=float, help="stop so long after the beginning")
     parser.add_argument("--save-every", type=int, default=500, help="steps (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="(%(default)s)")
     options = parser.parse_args()

@@ -3,10 +3,11 @@ r"""Judge schedule scripts: build them, run them, compare with float64, time the
     python -m training.evaluate CANDIDATES.jsonl --tasks TASKS.jsonl --out results.jsonl
 
 A line of TASKS is `{"key": ..., "prompt": ...}` (see docs/workloads.md), one of CANDIDATES
-`{"workload": KEY, "script": ...}`; both may be compressed (`.xz`). Results are appended, a line
-each: interrupt it at any time, the same command goes on from there. At the end the funnel is
-printed. The CPU works everywhere; `--target nvidia/nvidia-h100 --device cuda` needs a GPU.
-`--ray` spreads the work over a cluster, `--rpc` measures on a device behind TVM's RPC.
+`{"workload": KEY, "script": ...}`; both may be compressed (`.xz`). There may be several files of
+candidates: a script that comes twice is judged once, and those of a workload one after another.
+Results are appended, a line each: interrupt it at any time, the same command goes on from there. At
+the end the funnel is printed. The CPU works everywhere; `--target nvidia/nvidia-h100 --device cuda`
+needs a GPU. `--ray` spreads the work over a cluster, `--rpc` measures on a device behind TVM's RPC.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ def main(arguments: list[str] | None = None) -> None:
     """Do what the command line asks for."""
     options = _parser().parse_args(arguments)
     with files_or_exit("evaluate"):
-        tasks, candidates = read(options.tasks, Task), read(options.candidates, Candidate)
+        tasks = read(options.tasks, Task)
+        candidates = [each for path in options.candidates for each in read(path, Candidate)]
         _require_known(tasks, candidates)
         file = ResultFile(options.out)
-    done = {(each.workload, each.script) for each in file.results}
-    left = [each for each in candidates if (each.workload, each.script) not in done]
+    left = _left(candidates, file.results)
     try:
         for result in _shown(_judged(options, tasks, left, file.begin), len(left)):
             file.add([result])
@@ -46,7 +47,7 @@ def main(arguments: list[str] | None = None) -> None:
     finally:
         file.close()
     results = read(options.out, Result)
-    print(table({options.candidates.stem: funnel(results)}), end="")
+    print(table({options.out.stem: funnel(results)}), end="")
     for row in funnel(results)["reasons"]:
         print(f"{row['count']:6} after {row['after']}: {row['reason']}")
 
@@ -55,7 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m training.evaluate", description=(__doc__ or "").splitlines()[0]
     )
-    parser.add_argument("candidates", type=Path, help="JSONL of scripts and their workloads")
+    parser.add_argument(
+        "candidates", type=Path, nargs="+", help="JSONL of scripts and their workloads"
+    )
     parser.add_argument("--tasks", type=Path, required=True, help="JSONL of the workloads")
     parser.add_argument("--out", type=Path, required=True, help="JSONL to append results to")
     parser.add_argument("--target", default=CPU, help="a tag or JSON of TVM (%(default)s)")
@@ -78,6 +81,16 @@ def _require_known(tasks: list[Task], candidates: list[Candidate]) -> None:
     for number, candidate in enumerate(candidates, 1):
         if candidate.workload not in keys:
             sys.exit(f"evaluate: candidate {number} is of {candidate.workload!r}, which is no task")
+
+
+def _left(candidates: list[Candidate], done: list[Result]) -> list[Candidate]:
+    """What is to be judged, each script once, workload by workload."""
+    known = {(each.workload, each.script) for each in done}
+    left: dict[str, dict[str, Candidate]] = {}
+    for each in candidates:
+        if (each.workload, each.script) not in known:
+            left.setdefault(each.workload, {}).setdefault(each.script, each)
+    return [each for scripts in left.values() for each in scripts.values()]
 
 
 Begin = Callable[[Run], None]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
-from training.evaluate.ends import processor
 from training.evaluate.results import Run
 
 PACKAGES = ("apache-tvm", "apache-tvm-ffi", "torch", "xgboost-cpu", "cuda-bindings", "tracescript")
@@ -26,6 +27,16 @@ def run_facts(device: str, command: str, facts: dict[str, Any] | None = None) ->
     if driver:
         versions["driver"] = driver
     return Run(now, command, card, versions, facts or {})
+
+
+def processor() -> str:
+    """The model name of this machine's processor and its number of cores."""
+    cores = os.cpu_count()
+    info = Path("/proc/cpuinfo")
+    for line in info.read_text().splitlines() if info.is_file() else ():
+        if line.startswith("model name"):
+            return f"{line.split(':', 1)[1].strip()}, {cores} cores"
+    return f"unknown processor, {cores} cores"
 
 
 def _versions() -> dict[str, str]:

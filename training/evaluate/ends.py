@@ -6,7 +6,6 @@ is this machine's CPU or GPU; `training.evaluate.rpc` is a device behind TVM's R
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,6 +13,8 @@ from typing import Any, Protocol
 
 import torch
 import tvm
+
+from training.evaluate.card import processor
 
 Kernel = Callable[..., Any]
 """A loaded kernel; it takes an array of the end for each parameter."""
@@ -135,13 +136,3 @@ class TorchEnd:
     def card(self) -> str:
         """The name of the GPU or of the processor."""
         return torch.cuda.get_device_name() if self._is_cuda else processor()
-
-
-def processor() -> str:
-    """The model name of this machine's processor and its number of cores."""
-    cores = os.cpu_count()
-    info = Path("/proc/cpuinfo")
-    for line in info.read_text().splitlines() if info.is_file() else ():
-        if line.startswith("model name"):
-            return f"{line.split(':', 1)[1].strip()}, {cores} cores"
-    return f"unknown processor, {cores} cores"

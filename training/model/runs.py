@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 from transformers import Trainer, TrainerCallback
 from transformers.trainer_utils import get_last_checkpoint
 
@@ -16,8 +17,16 @@ __all__ = ["run", "stops", "write_log"]
 
 
 def stops(seconds: float | None) -> list[TrainerCallback]:
-    """The callbacks that stop a training after so long; none if it has all the time."""
-    return [] if seconds is None else [_Deadline(seconds)]
+    """The callbacks that stop a training; none if it has all the time.
+
+    Args:
+        seconds: since the program began, its imports and the reading of examples included; None is
+            no limit.
+    """
+    if seconds is None:
+        return []
+    ran = time.time() - psutil.Process().create_time()
+    return [_Deadline(time.monotonic() + seconds - ran)]
 
 
 def run(trainer: Trainer, out: Path) -> list[dict[str, Any]]:
@@ -44,8 +53,8 @@ def write_log(out: Path, **log: Any) -> None:
 class _Deadline(TrainerCallback):
     """Stop in time, with a checkpoint to go on from."""
 
-    def __init__(self, seconds: float) -> None:
-        self._end = time.monotonic() + seconds
+    def __init__(self, end: float) -> None:
+        self._end = end
 
     def on_step_end(self, _args: Any, _state: Any, control: Any, **_: Any) -> None:
         """Look at the clock."""
