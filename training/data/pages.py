@@ -13,9 +13,16 @@ Data = dict[str, Any]
 _PART = re.compile(r"(<!-- numbers: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def filled(page: str, data: Data) -> str:
-    """Return the page with all its numbers; a page that has them stays as it is."""
-    return _PART.sub(lambda match: f"{match[1]}{PARTS[match[2]](data)}\n{match[3]}", page)
+def filled(page: str, data: Data, parts: dict[str, Callable[[Data], str]] | None = None) -> str:
+    """Return a page with all its numbers; one that has them stays as it is.
+
+    Args:
+        page: has marks where numbers stand.
+        data: the numbers.
+        parts: what stands at a mark, by its name; that of the pages on the data by default.
+    """
+    made = PARTS if parts is None else parts
+    return _PART.sub(lambda match: f"{match[1]}{made[match[2]](data)}\n{match[3]}", page)
 
 
 def _totals(data: Data) -> str:
@@ -27,7 +34,7 @@ def _totals(data: Data) -> str:
         ("*construct* examples for training", data["construct"]),
         ("*refine* examples for training", data["refine"]),
     ]
-    return _table(("", "count"), rows)
+    return table(("", "count"), rows)
 
 
 def _splits(data: Data) -> str:
@@ -36,16 +43,16 @@ def _splits(data: Data) -> str:
         for name, splits in data["tables"].items()
         for split, size in splits.items()
     ]
-    return _table(("set", "split", "examples", "workloads"), rows)
+    return table(("set", "split", "examples", "workloads"), rows)
 
 
 def _workloads(data: Data) -> str:
     counts = data["splits"]
     order = ("train", "construct", "refine", "hard", "spare")
     rows = [(f"`{split}`", WHAT[split], counts.get(split, 0)) for split in order]
-    table = _table(("split", "what it is for", "workloads"), rows)
+    written = table(("split", "what it is for", "workloads"), rows)
     return (
-        f"{table}\n\n{data['layers']:,} of them are layers of known networks,"
+        f"{written}\n\n{data['layers']:,} of them are layers of known networks,"
         f" {data['float16']:,} have numbers in float16."
     )
 
@@ -57,7 +64,7 @@ def _stages(data: Data) -> str:
     for stage, count in data["stages"].items():
         rows.append((f"`{stage}`", left, count if stage != "measured" else ""))
         left -= count
-    return _table(("stage", "reached it", "of these went no further"), rows)
+    return table(("stage", "reached it", "of these went no further"), rows)
 
 
 def _spreads(data: Data) -> str:
@@ -71,13 +78,13 @@ def _spreads(data: Data) -> str:
             ("upper over lower quartile of a latency, less 1", data["noise"]),
         )
     ]
-    return _table(("", "least", "10%", "median", "90%", "most"), rows)
+    return table(("", "least", "10%", "median", "90%", "most"), rows)
 
 
 def _families(data: Data) -> str:
     rows = [(f"`{family}`", *counts.values()) for family, counts in data["families"].items()]
     names = ("workloads to measure", "of them held out", "further workloads")
-    return _table(("family", *names, "scripts, not measured", "measured scripts"), rows)
+    return table(("family", *names, "scripts, not measured", "measured scripts"), rows)
 
 
 def _source(data: Data) -> str:
@@ -122,7 +129,8 @@ def _plain(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """Write a table of Markdown."""
     names = list(head)
     lines = [names, ["---"] * len(names), *([_plain(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,38 +1,16 @@
-"""The plots of the page on the data: SVG on a ground of its own, for light and dark pages."""
+"""The plots of the page on the data."""
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
-from training.data import files
-
-GROUND, INK, FAINT = "#fbfbfd", "#22272e", "#d5d9e0"
-BLUE, ORANGE, GREEN, GREY = "#2f6fb7", "#d9822b", "#3a8f5c", "#8a93a0"
-STYLE = {
-    "svg.hashsalt": "tracescript",
-    "svg.fonttype": "none",
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans", "Helvetica", "Arial", "sans-serif"],
-    "font.size": 10,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": GREY,
-    "axes.facecolor": GROUND,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "grid.color": FAINT,
-}
+from training.drawing import BLUE, FAINT, GREEN, ORANGE, figure_of, save, style
 
 
 class Samples(NamedTuple):
@@ -50,16 +28,16 @@ class Samples(NamedTuple):
 
 def draw(samples: Samples, data: dict[str, Any], folder: Path) -> None:
     """Write all plots."""
-    with mpl.rc_context(STYLE):
-        _save(lengths(samples), folder / "data-lengths.svg")
-        _save(gains(samples), folder / "data-gains.svg")
-        _save(families(data["families"]), folder / "data-families.svg")
-        _save(kinds(data["kinds"]), folder / "data-kinds.svg")
+    with style():
+        save(lengths(samples), folder / "data-lengths.svg")
+        save(gains(samples), folder / "data-gains.svg")
+        save(families(data["families"]), folder / "data-families.svg")
+        save(kinds(data["kinds"]), folder / "data-kinds.svg")
 
 
 def lengths(samples: Samples) -> Figure:
     """Tokens of prompts and of scripts."""
-    figure, (left, right) = _figure(9, 3, columns=2)
+    figure, (left, right) = figure_of(9, 3, columns=2)
     _histogram(left, samples.prompts, BLUE, "tokens of a prompt", "workloads")
     _histogram(right, samples.scripts, ORANGE, "tokens of a script", "scripts")
     return figure
@@ -67,7 +45,7 @@ def lengths(samples: Samples) -> Figure:
 
 def gains(samples: Samples) -> Figure:
     """How far apart the scripts of a workload are, and the two of a refine example."""
-    figure, (left, right) = _figure(9, 3, columns=2)
+    figure, (left, right) = figure_of(9, 3, columns=2)
     _ratios(left, samples.gains, GREEN, "slowest over fastest script of a workload", "workloads")
     _ratios(right, samples.ratios, BLUE, "ratio of a refine example", "examples")
     return figure
@@ -75,7 +53,7 @@ def gains(samples: Samples) -> Figure:
 
 def families(counts: dict[str, dict[str, int]]) -> Figure:
     """Workloads of each family."""
-    figure, (axes,) = _figure(9, 0.8 + 0.2 * len(counts))
+    figure, (axes,) = figure_of(9, 0.8 + 0.2 * len(counts))
     names = list(counts)
     start = [0] * len(names)
     for label, color, values in (
@@ -92,7 +70,7 @@ def families(counts: dict[str, dict[str, int]]) -> Figure:
 
 def kinds(means: dict[str, float]) -> Figure:
     """Instructions of each kind in a script."""
-    figure, (axes,) = _figure(9, 0.8 + 0.22 * len(means))
+    figure, (axes,) = figure_of(9, 0.8 + 0.22 * len(means))
     axes.barh(list(means), list(means.values()), color=GREEN, height=0.75)
     _finish_bars(axes, "instructions in a script, on average")
     return figure
@@ -100,12 +78,6 @@ def kinds(means: dict[str, float]) -> Figure:
 
 def _trained(counts: dict[str, int]) -> int:
     return counts["measured_workloads"] - counts["held_out"]
-
-
-def _figure(width: float, height: float, columns: int = 1) -> tuple[Figure, Sequence[Any]]:
-    figure = Figure(figsize=(width, height), facecolor=GROUND, layout="constrained")
-    axes = figure.subplots(1, columns, squeeze=False)[0]
-    return figure, axes
 
 
 def _histogram(axes: Any, values: Sequence[int], color: str, label: str, what: str) -> None:
@@ -137,10 +109,3 @@ def _finish_bars(axes: Any, label: str) -> None:
     axes.tick_params(axis="y", length=0, labelsize=8.5)
     axes.set_xlabel(label)
     axes.grid(axis="x")
-
-
-def _save(figure: Figure, path: Path) -> None:
-    """Write the plot without a date, so that the same numbers give the same file."""
-    content = io.BytesIO()
-    figure.savefig(content, format="svg", metadata={"Date": None})
-    files.write(path, content.getvalue())

@@ -259,6 +259,7 @@ def _result(waiting: _Waiting, judged: Judged, seconds: float) -> Result:
         judged.error,
         judged.latency,
         (round(waiting.built, 3), round(seconds, 3)),
+        trial=candidate.trial,
     )
 
 

@@ -50,6 +50,8 @@ class Candidate(msgspec.Struct, frozen=True, omit_defaults=True):
     script: str
     source: str = ""
     """Who wrote it; carried along."""
+    trial: int = 0
+    """Its place among those of its source for the workload, from 1; 0 if there is no order."""
 
 
 class Latency(msgspec.Struct, frozen=True):
@@ -82,6 +84,8 @@ class Result(msgspec.Struct, frozen=True, omit_defaults=True):
     """What building and running took."""
     run: str = ""
     """The run that measured it, a key of the file's `Run` lines."""
+    trial: int = 0
+    """That of the candidate: results stand in the order in which they ended."""
 
 
 class Run(msgspec.Struct, frozen=True):
