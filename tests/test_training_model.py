@@ -268,7 +268,8 @@ def test_proposals(tmp_path, toy):
     out = tmp_path / "attempts.jsonl"
     options = ["--label", "toy", "--out", out, "--first", 1, "--copies", 2, "--limit", 16]
     run(tmp_path / "model", *options, module="training.propose")
-    attempts = read(out, Attempt)
+    lines = read(out, Attempt)
+    attempts = [each for each in lines if each.source == "toy"]
     assert [(each.kind, each.split) for each in attempts[::2]] == [
         ("construct", "test"),
         ("construct", "hard"),
@@ -280,7 +281,12 @@ def test_proposals(tmp_path, toy):
         assert each.tokens <= 16
         assert each.logprob < 0
         assert not check(loads(each.script))
-    assert [each.script for each in read(out, Candidate)] == [each.script for each in attempts]
+    given = [
+        sequences.rows(files.DATASETS, "refine", split)[0]["given"] for split in ("test", "hard")
+    ]
+    assert [each.script for each in lines if each.source == "given"] == given
+    assert [each.script for each in read(out, Candidate)] == [each.script for each in lines]
+    assert len(lines) == len(attempts) + 2
     report = json.loads(out.with_suffix(".run.json").read_text())
     assert report["scripts"] == report["ended"] == len(attempts) == 8
     assert report["masked"]

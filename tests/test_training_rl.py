@@ -146,6 +146,8 @@ def test_reinforcement(datasets, tmp_path):
     run("training.sft", "valid", "--out", valid, *toy, "--epochs", 150)
     reinforce = ["--start", valid, "--out", out, "--datasets", datasets, "--target", CPU]
     reinforce += ["--questions", 2, "--copies", 4, "--passes", 1, "--builders", 2, "--limit", 192]
+    # Other tests may keep the cores busy.
+    reinforce += ["--build-seconds", 60]
     run("training.rl", *reinforce, "--steps", 2)
     log = json.loads((out / "log.json").read_text())
     steps = [each for each in log["history"] if "reward" in each]

@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> None:
     finally:
         file.close()
     results = read(options.out, Result)
-    print(table({options.out.stem: funnel(results)}), end="")
+    print(table({" ".join(path.stem for path in options.candidates): funnel(results)}), end="")
     for row in funnel(results)["reasons"]:
         print(f"{row['count']:6} after {row['after']}: {row['reason']}")
 
