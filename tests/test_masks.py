@@ -1,6 +1,7 @@
 """Masks: what they let through, what they refuse, and that there is always a way on."""
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -438,6 +439,27 @@ def test_a_limit_refuses_nothing_else(tokenizer, choices, more):
     assert (state.allowed_tokens(left=0) == state.allowed_tokens(left=left - more)).all()
 
 
+@LEVELS
+@pytest.mark.parametrize("extent", [2**31 - 1, 2 * (2**30 - 35), 2**30, 13])
+@pytest.mark.parametrize("more", [0, 8, 30, 75, 100, 150])
+def test_a_limit_far_off_refuses_nothing(tokenizer, extent, more):
+    """With extents that are spelled as long as any."""
+    state = NEWEST[tokenizer].new(TaskInfo((BlockInfo("C", (extent,) * 3, ("C",)),)))
+    for line in (
+        'GetSBlock | "C" "main" -> b\n',
+        "GetLoops b-1 -> l3\n",
+        "SamplePerfectTile l-1 | 3 64 -> v3 = [1",
+    ):
+        tokens = tokenizer.encode(line if state.tokens else HEADER + line)
+        for token in tokens:
+            left = state.remaining_min() + more
+            allowed = state.allowed_tokens().tolist()
+            expected = [each for each in allowed if remaining_after(state, each) < left]
+            assert state.allowed_tokens(left=left).tolist() == expected
+            if state.try_advance([token]) == 0:
+                break
+
+
 def remaining_after(state, token):
     ahead = state.fork()
     ahead.advance(token)
@@ -534,6 +556,17 @@ def test_a_token_that_may_not_come(token, message):
     assert str(caught.value).startswith(message.format(size=SYMBOLS.vocab_size))
     assert (caught.value.token, caught.value.place) == (token, 9)
     assert state.tokens == tokens
+
+
+@LEVELS
+def test_a_masker_can_be_pickled(tokenizer):
+    masker = ScriptMasker(tokenizer, tvm="0.26", constraints=Constraints(names=False))
+    masker.warm([HEADER + START], TASK)
+    again = pickle.loads(pickle.dumps(masker))
+    assert (again.tvm, again.constraints) == (masker.tvm, masker.constraints)
+    body = START.replace('"C"', '"none"') + "Parallel l-1\n"
+    assert taken(again, body, TASK) == taken(masker, body, TASK)
+    assert next_texts(again, START, TASK) == next_texts(masker, START, TASK)
 
 
 def test_warm_tables_change_nothing():

@@ -1,5 +1,6 @@
 """Text to ids and back: the laws of the tokenizer, at both levels."""
 
+import copy
 import hashlib
 import io
 import json
@@ -186,6 +187,14 @@ def test_the_default_is_made_once():
 def test_ids_that_are_no_text(tokenizer, ids, message):
     with pytest.raises(TokenizerError, match=f"^{message}$"):
         tokenizer.decode(ids)
+
+
+@pytest.mark.parametrize("level", ["symbol", "phrase"])
+def test_a_tokenizer_can_be_copied(level):
+    tokenizer = Tokenizer.default(level)
+    for again in (pickle.loads(pickle.dumps(tokenizer)), copy.deepcopy(tokenizer)):
+        assert again.phrases == tokenizer.phrases
+        assert again.encode(LOG.read_text()) == tokenizer.encode(LOG.read_text())
 
 
 @pytest.mark.parametrize("token", [-1, 1 << 40, "x", 3.0])

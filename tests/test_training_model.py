@@ -14,6 +14,7 @@ from training.evaluate.results import Candidate, read
 from training.model import network, sequences
 from training.model.batches import TokenBatches
 from training.model.sample import Request, Sampling, sample
+from training.model.sequences import ask
 from training.model.vocabulary import corpus
 from training.propose import Attempt
 from training.sft import HuggingFaceEncoder
@@ -47,7 +48,7 @@ def draws(model, tokenizer, requests, **sampling):
 def request(tokenizer, prompt, masker=None):
     task = task_of(workloads.loads(prompt))
     begin = None if masker is None else lambda: masker.new(task)
-    return Request(sequences.ask(tokenizer, prompt), begin)
+    return Request(ask(tokenizer, prompt), begin)
 
 
 def test_a_sequence_is_its_parts(tokenizer):
@@ -59,21 +60,36 @@ def test_a_sequence_is_its_parts(tokenizer):
     assert tokenizer.decode(made.ids[second + 1 : -1]) == SCRIPT
     assert (made.ids[0], made.ids[-1], made.start) == (mark, end, second + 1)
     assert made.labels == [-100] * made.start + made.ids[made.start :]
-    assert made.ids[: made.start] == sequences.ask(tokenizer, PROMPT, SCRIPT)
+    assert made.ids[: made.start] == ask(tokenizer, PROMPT, SCRIPT)
 
 
 def test_construct_and_refine_begin_alike(tokenizer):
-    construct = sequences.ask(tokenizer, PROMPT)
-    refine = sequences.ask(tokenizer, PROMPT, SCRIPT)
+    construct = ask(tokenizer, PROMPT)
+    refine = ask(tokenizer, PROMPT, SCRIPT)
     assert refine[: len(construct)] == construct
 
 
-def test_validation_has_workloads_of_its_own(tokenizer):
+def test_many_processes_encode_in_order(tokenizer):
+    rows = sequences.measured("train")
+    rows = rows[:1100] + rows[-1100:]
+    alone = [
+        sequences.sequence(tokenizer, row["prompt"], row["script"], row.get("given"))
+        for row in rows
+    ]
+    assert sequences.sequences(tokenizer, rows, 3) == alone
+    assert sequences.sequences(tokenizer, [], 3) == []
+
+
+def test_an_example_that_cannot_be_encoded(tokenizer):
+    row = {"prompt": PROMPT, "script": "\ud800"}
+    with pytest.raises(RuntimeError, match="were not encoded: the process died, exit status 1"):
+        sequences.sequences(tokenizer, [row], 1)
+
+
+def test_validation_has_workloads_of_its_own():
     prompts = {}
     for part in ("train", "validation"):
-        found = list(sequences.measured(tokenizer, part))
-        ends = [each.ids.index(tokenizer.bos_id, 1) for each in found]
-        prompts[part] = {tuple(each.ids[:end]) for each, end in zip(found, ends, strict=True)}
+        prompts[part] = {row["prompt"] for row in sequences.measured(part)}
     assert all(prompts.values())
     assert not prompts["train"] & prompts["validation"]
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from training.evaluate.results import STAGES, Latency, Result
-from training.rewards import BASE, OCTAVES, WEIGHT, reward, speed
+from training.rewards import BASE, OCTAVES, WEIGHT, reward, reward_unmeasured, speed
 
 SECONDS = st.floats(1e-9, 1e3)
 
@@ -32,6 +32,12 @@ def test_values():
     assert reward(measured(1e-5), 2e-5) == BASE + WEIGHT
     assert reward(measured(4e-5), 1e-5) == BASE - 2 * WEIGHT
     assert reward(measured(1e-9), 1.0) == BASE + OCTAVES * WEIGHT
+
+
+def test_what_post_processors_accept():
+    found = {stage: reward_unmeasured(Result("w", "s", stage)) for stage in STAGES}
+    accepted = {"passes", "compiles", "runs", "correct", "measured"}
+    assert found == {stage: BASE if stage in accepted else 0 for stage in STAGES}
 
 
 def test_a_wrong_kernel_that_has_a_latency_is_worth_nothing():

@@ -1,6 +1,8 @@
 """Reinforcement learning, end to end on the CPU: a toy model, real kernels, measured."""
 
 import json
+import math
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,9 +16,9 @@ pytest.importorskip("tvm", reason="the extra `tvm` is not installed")
 from training.data import tables
 from training.data.pretrain import examples_of
 from training.evaluate.__main__ import CPU
-from training.evaluate.results import Latency, Result, Task, read
+from training.evaluate.results import STAGES, Latency, Result, Task, read
 from training.model.sequences import load_tokenizer
-from training.rl import Judge, Roller, questions
+from training.rl import Judge, Roller, _measured, questions
 from training.workloads import spaces
 from training.workloads.workload import Workload
 
@@ -66,6 +68,18 @@ def test_questions(datasets):
         ("2", False, 2e-5),
     }
     assert found == questions(datasets, seed=0)
+
+
+def test_questions_of_which_nothing_was_measured(datasets, tmp_path):
+    copy = tmp_path / "datasets"
+    shutil.copytree(datasets, copy)
+    row = {"key": "3", "family": "dense", "target": "llvm-4", "prompt": "p", "script": "s"}
+    more = [{**row, "reproduced": True}] * 2
+    tables.write(copy / "pretrain" / "train.parquet", more, tables.PRETRAIN)
+    found = questions(copy, seed=0, measured=False)
+    assert len(found) == 5
+    assert {each.task.key for each in found if math.isnan(each.reference)} == {"3"}
+    assert {each.task.key for each in questions(copy, seed=0)} == {"1", "2"}
 
 
 class Counting:
@@ -131,7 +145,7 @@ def test_what_was_cut_off_is_worth_nothing(datasets):
             for task, script in jobs
         ]
 
-    roller = Roller(asked, judge, tokenizer, None, 64, 0)
+    roller = Roller(asked, judge, tokenizer, None, 64, 0, _measured)
     ids = tokenizer.encode("tracescript 1\n")
     found = roller.rewards(["0"] * 3, [[*ids, tokenizer.eos_id], ids, [7]])
     assert found[0] > 0
@@ -148,6 +162,15 @@ def test_reinforcement(datasets, tmp_path):
     reinforce += ["--questions", 2, "--copies", 4, "--passes", 1, "--builders", 2, "--limit", 192]
     # Other tests may keep the cores busy.
     reinforce += ["--build-seconds", 60]
+    unmeasured = [*reinforce, "--out", tmp_path / "screened", "--device", "none"]
+    run("training.rl", *unmeasured, "--steps", 1)
+    screened = read(tmp_path / "screened" / "results.jsonl", Result)
+    log = json.loads((tmp_path / "screened" / "log.json").read_text())
+    (stages,) = log["stages"]
+    assert screened
+    assert {each.stage for each in screened} <= set(STAGES[:4])
+    assert sum(stages.values()) == 8
+    assert log["history"][0]["reward"] == pytest.approx(stages.get("passes", 0) / 8)
     run("training.rl", *reinforce, "--steps", 2)
     log = json.loads((out / "log.json").read_text())
     steps = [each for each in log["history"] if "reward" in each]

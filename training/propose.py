@@ -40,7 +40,7 @@ GIVEN = "given"
 """The source of a script that a task gives."""
 
 WARM = 300
-"""Scripts of the training data from which the tables of masks are made beforehand."""
+"""Examples of the training data from which the tables of masks are made beforehand."""
 
 
 class HeldOut(Question, frozen=True, kw_only=True):
@@ -91,7 +91,7 @@ def main() -> None:
     masker = None if options.no_mask else ScriptMasker(tokenizer)
     requests = [request(tokenizer, each, masker) for each in asked]
     if masker is not None:
-        warm(masker, _scripts(options.datasets), asked[0].task)
+        warm(masker, _examples(options.datasets))
     sampling = Sampling(options.copies, options.temperature, options.limit, options.rows)
     with tqdm(total=len(asked) * options.copies, unit="script") as bar:
         begin = time.monotonic()
@@ -171,9 +171,9 @@ def given(asked: list[HeldOut]) -> list[Attempt]:
     ]
 
 
-def _scripts(datasets: Path) -> list[str]:
+def _examples(datasets: Path) -> list[files.Row]:
     found = rows(datasets, "pretrain", "train")
-    return [row["script"] for row in found[:: max(len(found) // WARM, 1)]]
+    return found[:: max(len(found) // WARM, 1)]
 
 
 if __name__ == "__main__":

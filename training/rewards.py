@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 
-from training.evaluate.results import Result
+from training.evaluate.results import STAGES, Result
 
-__all__ = ["BASE", "OCTAVES", "WEIGHT", "reward", "speed"]
+__all__ = ["BASE", "OCTAVES", "WEIGHT", "reward", "reward_unmeasured", "speed"]
 
 BASE = 1.0
 """Of a kernel that is right and as fast as the reference."""
@@ -39,6 +39,15 @@ def reward(result: Result, reference: float) -> float:
     if result.stage != "measured" or result.latency is None:
         return 0.0
     return BASE + WEIGHT * speed(result.latency.median, reference)
+
+
+def reward_unmeasured(result: Result) -> float:
+    """The reward of a script where nothing is measured: whether the post-processors accept it.
+
+    Returns:
+        0 or `BASE`.
+    """
+    return BASE * (STAGES.index(result.stage) >= STAGES.index("passes"))
 
 
 def speed(seconds: float, reference: float) -> float:

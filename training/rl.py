@@ -2,6 +2,8 @@ r"""Reinforce a model with what its scripts are worth on a device: GRPO, with ma
 
     python -m training.rl --start runs/sft --out runs/rl --target nvidia/nvidia-h100 --device cuda \
         --steps 40 --seconds 500
+    python -m training.rl --start runs/sft --out runs/valid --target nvidia/nvidia-h100 \
+        --device none --no-mask --questions 64 --steps 100
 
 A step asks for scripts of some workloads, a group of each, has them measured, and makes those that
 are better than their group more likely. Both tasks take part: a constructed script is compared with
@@ -9,18 +11,24 @@ the best one that is known of its workload, a refined one with the one that was 
 `--out` holds checkpoints and `results.jsonl` with all that was measured: the same command goes on
 from there, and a script that is known is not measured again. `log.json` has rewards, KL and
 entropy of each step.
+
+With `--device none` nothing is compiled: a script is worth something if the post-processors accept
+it, which takes a fiftieth of a second on one core. Then the workloads of the pre-training take part
+as well. It is the first stage, in which the model learns what is right, as the second one with a
+device learns what is fast.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
+import math
 import os
 import random
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -35,12 +43,13 @@ from training.data import files
 from training.evaluate.card import run_facts
 from training.evaluate.evaluator import Evaluator, default_builders
 from training.evaluate.results import Candidate, Result, ResultFile, Task, files_or_exit, read
+from training.evaluate.screen import Screen
 from training.model import network
 from training.model.asking import Question, request, text
 from training.model.runs import run, stops, write_log
 from training.model.sample import Sampling, sample
 from training.model.sequences import ask, load_tokenizer, rows
-from training.rewards import reward
+from training.rewards import reward, reward_unmeasured
 
 # An experimental part of TRL is used on purpose: it is the one that lets us sample ourselves.
 os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
@@ -50,8 +59,9 @@ from trl import GRPOConfig, GRPOTrainer
 class Compared(Question, frozen=True, kw_only=True):
     """A question, and what its answer is compared with."""
 
-    reference: float
-    """Seconds of the script that was given, or of the best that is known."""
+    reference: float = math.nan
+    """Seconds of the script that was given, or of the best that is known; not a number if nothing
+    was measured of the workload."""
 
 
 def main() -> None:
@@ -62,7 +72,12 @@ def main() -> None:
     parser.add_argument("--datasets", type=Path, default=files.DATASETS, help="(%(default)s)")
     parser.add_argument("--known", type=Path, nargs="*", default=[], help="results of earlier runs")
     parser.add_argument("--target", required=True, help="a tag or JSON of TVM")
-    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="(%(default)s)")
+    parser.add_argument(
+        "--device",
+        default="cpu",
+        choices=("cpu", "cuda", "none"),
+        help="`none` measures nothing (%(default)s)",
+    )
     parser.add_argument("--steps", type=int, default=20, help="(%(default)s)")
     parser.add_argument("--questions", type=int, default=32, help="of a step (%(default)s)")
     parser.add_argument("--copies", type=int, default=8, help="scripts for each (%(default)s)")
@@ -78,16 +93,21 @@ def main() -> None:
     options = parser.parse_args()
     tokenizer = load_tokenizer()
     with files_or_exit("rl"):
-        asked = questions(options.datasets, options.seed)
+        asked = questions(options.datasets, options.seed, measured=options.device != "none")
         known = [result for path in options.known for result in read(path, Result)]
     options.out.mkdir(parents=True, exist_ok=True)
     command = shlex.join(["python", "-m", "training.rl", *sys.argv[1:]])
-    facts = run_facts(options.device, command)
-    evaluator = Evaluator(
-        options.target,
-        options.device,
-        builders=options.builders or default_builders(),
-        seconds_per_build=options.build_seconds,
+    facts = run_facts("cuda" if options.device == "cuda" else "cpu", command)
+    processes = options.builders or default_builders()
+    evaluator = (
+        Screen(options.target, processes)
+        if options.device == "none"
+        else Evaluator(
+            options.target,
+            options.device,
+            builders=processes,
+            seconds_per_build=options.build_seconds,
+        )
     )
     with evaluator, closing(ResultFile(options.out / "results.jsonl")) as file:
         file.begin(facts)
@@ -95,10 +115,16 @@ def main() -> None:
         train(options, tokenizer, asked, judge)
 
 
-def questions(datasets: Path, seed: int) -> list[Compared]:
+def questions(datasets: Path, seed: int, *, measured: bool = True) -> list[Compared]:
     """What is asked, from the training examples of both tasks, in a random order.
 
     Each workload is asked for once; so is a script to refine.
+
+    Args:
+        datasets: the folder of the data sets.
+        seed: of the order.
+        measured: whether answers are compared, so that only workloads will do of which something
+            was measured; else those of the pre-training set are asked for, too.
     """
     found: dict[tuple[str, str | None], Compared] = {}
     for name, time in (("construct", "best_latency"), ("refine", "given_latency")):
@@ -106,6 +132,10 @@ def questions(datasets: Path, seed: int) -> list[Compared]:
             given = row.get("given")
             task = Task(row["key"], row["prompt"])
             found[row["key"], given] = Compared(task=task, given=given, reference=row[time])
+    if not measured:
+        for row in rows(datasets, "pretrain", "train"):
+            task = Task(row["key"], row["prompt"])
+            found.setdefault((row["key"], None), Compared(task=task))
     everything = list(found.values())
     random.Random(seed).shuffle(everything)
     return everything
@@ -122,7 +152,7 @@ class Judge:
     """
 
     def __init__(
-        self, evaluator: Evaluator, file: ResultFile, run: str, known: Sequence[Result]
+        self, evaluator: Evaluator | Screen, file: ResultFile, run: str, known: Sequence[Result]
     ) -> None:
         self._evaluator = evaluator
         self._file = file
@@ -156,6 +186,7 @@ class Roller:
         masker: makes masks; None samples without.
         limit: tokens of a script.
         seed: of the draws.
+        worth: the reward of a result.
     """
 
     def __init__(
@@ -166,6 +197,7 @@ class Roller:
         masker: ScriptMasker | None,
         limit: int,
         seed: int,
+        worth: Callable[[Result, Compared], float],
     ) -> None:
         self._asked = asked
         self._judge = judge
@@ -173,6 +205,7 @@ class Roller:
         self._masker = masker
         self._limit = limit
         self._seed = seed
+        self._worth = worth
         self.stages: list[dict[str, int]] = []
         """What became of the scripts of each step."""
 
@@ -215,7 +248,15 @@ class Roller:
         scripts = [text(self._tokenizer, ids) for ids in whole]
         results = self._judge([(each.task, s) for each, s in zip(asked, scripts, strict=True)])
         self.stages.append(dict(Counter(result.stage for result in results)))
-        return [reward(result, each.reference) for each, result in zip(asked, results, strict=True)]
+        return [self._worth(result, each) for each, result in zip(asked, results, strict=True)]
+
+
+def _measured(result: Result, asked: Compared) -> float:
+    return reward(result, asked.reference)
+
+
+def _unmeasured(result: Result, _asked: Compared) -> float:
+    return reward_unmeasured(result)
 
 
 def train(
@@ -237,6 +278,7 @@ def train(
         None if options.no_mask else ScriptMasker(tokenizer),
         options.limit,
         options.seed,
+        _unmeasured if options.device == "none" else _measured,
     )
     # Optional, and slow to import.
     from datasets import Dataset
@@ -256,7 +298,7 @@ def train(
 
 def arguments(options: argparse.Namespace) -> GRPOConfig:
     """What TRL is told: a step of ours is one of sampling and `passes` of learning."""
-    on_gpu = options.device == "cuda"
+    on_gpu = torch.cuda.is_available()
     return GRPOConfig(
         output_dir=str(options.out),
         max_steps=options.steps * options.passes,

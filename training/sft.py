@@ -12,13 +12,13 @@ checkpoints: the same command goes on from the last one. `log.json` beside the m
 from __future__ import annotations
 
 import argparse
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.utils.data import DataLoader
 from transformers import (
+    AutoConfig,
     AutoModelForCausalLM,
     AutoTokenizer,
     Trainer,
@@ -55,8 +55,10 @@ def main() -> None:
     options = parser.parse_args()
     set_seed(options.seed)
     with files_or_exit("sft"):
-        encoder, model = load(options.start, options.size, options.lora)
+        encoder = encoder_of(options.start)
+        # Before the model, as this forks.
         train, validation = (examples(encoder, options, part) for part in PARTS)
+        model = load(options.start, options.size, options.lora)
     trainer = ScriptTrainer(
         tokens=options.tokens,
         model=model,
@@ -70,21 +72,29 @@ def main() -> None:
     write_log(options.out, parameters=model.num_parameters(), history=history)
 
 
-def load(start: str | None, size: str, lora: int | None) -> tuple[Encoder, Any]:
-    """The tokenizer and the model to train.
+def encoder_of(start: str | None) -> Encoder:
+    """The tokenizer of a model: ours, or its own if it has another vocabulary.
+
+    Args:
+        start: a folder of a model, its name, or None for random weights.
+    """
+    tokenizer = load_tokenizer()
+    if start is None or AutoConfig.from_pretrained(start).vocab_size == tokenizer.vocab_size:
+        return tokenizer
+    return HuggingFaceEncoder(AutoTokenizer.from_pretrained(start))
+
+
+def load(start: str | None, size: str, lora: int | None) -> Any:
+    """The model to train.
 
     Args:
         start: a folder of a model, its name, or None for random weights.
         size: of a model from scratch.
         lora: the rank of adapters, None to train all weights.
     """
-    tokenizer = load_tokenizer()
     if start is None:
-        return tokenizer, network.make(size, tokenizer)
+        return network.make(size, load_tokenizer())
     model = AutoModelForCausalLM.from_pretrained(start, dtype=torch.float32)
-    encoder: Encoder = tokenizer
-    if model.config.vocab_size != tokenizer.vocab_size:
-        encoder = HuggingFaceEncoder(AutoTokenizer.from_pretrained(start))
     if lora:
         # Optional, and only for adapters.
         from peft import LoraConfig, get_peft_model
@@ -92,7 +102,7 @@ def load(start: str | None, size: str, lora: int | None) -> tuple[Encoder, Any]:
         model = get_peft_model(
             model, LoraConfig(r=lora, lora_alpha=2 * lora, target_modules="all-linear")
         )
-    return encoder, model
+    return model
 
 
 class HuggingFaceEncoder:
@@ -145,9 +155,13 @@ def examples(
 ) -> list[dict[str, list[int]]]:
     """The examples of a training set, as transformers takes them."""
     read = {"valid": sequences.valid, "measured": sequences.measured}[options.data]
-    made = read(encoder, part, options.datasets)
-    short = (each for each in made if len(each.ids) <= network.LONGEST)
-    return [{"input_ids": each.ids, "labels": each.labels} for each in islice(short, options.first)]
+    chosen = read(part, options.datasets)[: options.first]
+    made = sequences.sequences(encoder, chosen)
+    return [
+        {"input_ids": each.ids, "labels": each.labels}
+        for each in made
+        if len(each.ids) <= network.LONGEST
+    ]
 
 
 class Padding:

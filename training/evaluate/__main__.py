@@ -7,7 +7,8 @@ A line of TASKS is `{"key": ..., "prompt": ...}` (see docs/workloads.md), one of
 candidates: a script that comes twice is judged once, and those of a workload one after another.
 Results are appended, a line each: interrupt it at any time, the same command goes on from there. At
 the end the funnel is printed. The CPU works everywhere; `--target nvidia/nvidia-h100 --device cuda`
-needs a GPU. `--ray` spreads the work over a cluster, `--rpc` measures on a device behind TVM's RPC.
+needs a GPU; `--device none` stops after the post-processors. `--ray` spreads the work over a
+cluster, `--rpc` measures on a device behind TVM's RPC.
 """
 
 from __future__ import annotations
@@ -23,16 +24,25 @@ import msgspec
 from tqdm import tqdm
 
 from training.evaluate.card import run_facts
-from training.evaluate.evaluator import SECONDS_PER_BUILD, SECONDS_PER_RUN, Evaluator
+from training.evaluate.evaluator import (
+    SECONDS_PER_BUILD,
+    SECONDS_PER_RUN,
+    Evaluator,
+    default_builders,
+)
 from training.evaluate.funnel import funnel, table
 from training.evaluate.results import Candidate, Result, ResultFile, Run, Task, files_or_exit, read
+from training.evaluate.screen import Screen
 
 CPU = '{"kind": "llvm", "num-cores": 2}'
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Do what the command line asks for."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.device == "none" and (options.ray or options.rpc):
+        parser.error("--device none is for this machine alone: expected no --ray and no --rpc")
     with files_or_exit("evaluate"):
         tasks = read(options.tasks, Task)
         candidates = [each for path in options.candidates for each in read(path, Candidate)]
@@ -62,7 +72,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tasks", type=Path, required=True, help="JSONL of the workloads")
     parser.add_argument("--out", type=Path, required=True, help="JSONL to append results to")
     parser.add_argument("--target", default=CPU, help="a tag or JSON of TVM (%(default)s)")
-    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="(%(default)s)")
+    parser.add_argument(
+        "--device",
+        default="cpu",
+        choices=("cpu", "cuda", "none"),
+        help="`none` compiles and runs nothing (%(default)s)",
+    )
     parser.add_argument("--builders", type=int, help="processes that build (cores less one)")
     parser.add_argument(
         "--build-seconds", type=float, default=SECONDS_PER_BUILD, help="(%(default)s)"
@@ -109,9 +124,13 @@ def _judged(
 def _here(
     options: argparse.Namespace, tasks: list[Task], candidates: list[Candidate], begin: Begin
 ) -> Iterator[Result]:
-    run = run_facts(options.device, _command())
+    run = run_facts("cuda" if options.device == "cuda" else "cpu", _command())
     begin(run)
-    with Evaluator(options.target, options.device, **_limits(options)) as evaluator:
+    with (
+        Screen(options.target, options.builders or default_builders())
+        if options.device == "none"
+        else Evaluator(options.target, options.device, **_limits(options))
+    ) as evaluator:
         for result in evaluator.evaluate(tasks, candidates):
             yield msgspec.structs.replace(result, run=run.run)
 

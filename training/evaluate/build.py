@@ -69,6 +69,16 @@ def build(job: BuildJob) -> Built:
     return Built("compiles")
 
 
+def screened(script: str, prompt: str, target: str) -> Built:
+    """How far a script comes without a compiler: `passes` is the best."""
+    try:
+        _require_workload(prompt)
+        _scheduled(script, prompt, target)
+    except _StopError as stop:
+        return Built(stop.stage, str(stop))
+    return Built("passes")
+
+
 def plain_library(library: str | Path) -> Path:
     """The file of the plain kernel beside that of the exact one."""
     return Path(library).with_suffix(".plain.so")

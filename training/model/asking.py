@@ -9,6 +9,7 @@ import msgspec
 from tracescript import TraceScriptError, workloads
 from tracescript.masks import MaskState, ScriptMasker, TaskInfo, task_of
 from tracescript.tokens import Tokenizer
+from training.data import files
 from training.evaluate.results import Task
 from training.model.sample import Request
 from training.model.sequences import ask
@@ -44,15 +45,15 @@ def text(tokenizer: Tokenizer, ids: Iterable[int]) -> str:
         return ""
 
 
-def warm(masker: ScriptMasker, scripts: Iterable[str], task: Task) -> None:
+def warm(masker: ScriptMasker, examples: Iterable[files.Row]) -> None:
     """Make the tables of masks before the clock runs.
 
     Args:
         masker: whose tables.
-        scripts: some of the training data.
-        task: any workload; what it is does not matter.
+        examples: some of the training data; each script is followed for its own workload.
     """
-    masker.warm(scripts, _info(task))
+    for row in examples:
+        masker.warm([row["script"]], _info(Task(row["key"], row["prompt"])))
 
 
 class _Begin(msgspec.Struct, frozen=True):

@@ -9,7 +9,9 @@ learns the last part alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -17,6 +19,7 @@ import msgspec
 import pyarrow.parquet as pq
 
 from tracescript.tokens import Tokenizer
+from training import pool
 from training.data import files
 
 __all__ = [
@@ -29,6 +32,7 @@ __all__ = [
     "measured",
     "rows",
     "sequence",
+    "sequences",
     "valid",
 ]
 
@@ -36,6 +40,9 @@ TOKENIZER = Path(__file__).with_name("tokenizer.json")
 
 ONE_IN = 20
 """One workload in so many, by its key, is kept from training to validate with."""
+
+_SHARE = 1000
+"""Examples that a process encodes at a time."""
 
 Part = Literal["train", "validation"]
 
@@ -100,19 +107,50 @@ def sequence(encoder: Encoder, prompt: str, script: str, given: str | None = Non
     return Sequence([*asked, *encoder.encode(script), encoder.eos_id], len(asked))
 
 
-def valid(encoder: Encoder, part: Part, datasets: Path = files.DATASETS) -> Iterator[Sequence]:
+def valid(part: Part, datasets: Path = files.DATASETS) -> list[files.Row]:
     """The pre-training set: scripts that pass the post-processors, not measured."""
-    for row in rows(datasets, "pretrain", part):
-        yield sequence(encoder, row["prompt"], row["script"])
+    return rows(datasets, "pretrain", part)
 
 
-def measured(encoder: Encoder, part: Part, datasets: Path = files.DATASETS) -> Iterator[Sequence]:
+def measured(part: Part, datasets: Path = files.DATASETS) -> list[files.Row]:
     """Both tasks on measured scripts: the best ones, and faster ones for given ones."""
-    for name in ("construct", "refine"):
-        for row in rows(datasets, name, "train"):
-            is_kept_out = int(row["key"], 16) % ONE_IN == 0
-            if is_kept_out == (part == "validation"):
-                yield sequence(encoder, row["prompt"], row["script"], row.get("given"))
+    return [
+        row
+        for name in ("construct", "refine")
+        for row in rows(datasets, name, "train")
+        if (int(row["key"], 16) % ONE_IN == 0) == (part == "validation")
+    ]
+
+
+def sequences(
+    encoder: Encoder, examples: list[files.Row], processes: int | None = None
+) -> list[Sequence]:
+    """The examples as the model learns them, in their order.
+
+    Forks this process, which must not have used threads or a GPU.
+
+    Args:
+        encoder: the tokenizer of the model.
+        examples: rows with a prompt, a script, and a given one where it is to be refined.
+        processes: that encode; None is one for each core.
+    """
+    shares = [slice(at, at + _SHARE) for at in range(0, len(examples), _SHARE)]
+    found: dict[int, list[Sequence]] = {}
+    serve = partial(_encode, encoder, examples)
+    for outcome in pool.results(shares, serve, processes or os.cpu_count() or 1):
+        if outcome.answer is None:
+            raise RuntimeError(f"examples {outcome.job} were not encoded: {outcome.reason}")
+        found[outcome.job.start] = msgspec.msgpack.decode(outcome.answer, type=list[Sequence])
+    return [each for share in shares for each in found[share.start]]
+
+
+def _encode(encoder: Encoder, examples: list[files.Row], pipe: Connection) -> None:
+    while True:
+        made = [
+            sequence(encoder, row["prompt"], row["script"], row.get("given"))
+            for row in examples[pipe.recv()]
+        ]
+        pipe.send_bytes(msgspec.msgpack.encode(made))
 
 
 def rows(datasets: Path, name: str, part: str) -> list[files.Row]:

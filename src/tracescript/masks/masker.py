@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import msgspec
 
@@ -79,6 +80,11 @@ class ScriptMasker:
         ]
         self._rooms: dict[bool, Room] = {}
         self.final = bitmask([tokenizer.eos_id], tokenizer.vocab_size)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # By what it is made of: its tables grow with use, and are made anew.
+        made = partial(type(self), tvm=self.tvm, constraints=self.constraints)
+        return made, (self.tokenizer,)
 
     def new(self, task: TaskInfo | None = None) -> MaskState:
         """The state at the beginning of a script, for a workload if one is given."""

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MaskState", "Node"]
 
-_FAR = 4096
-"""More symbols than the factors of a tile are spelled with."""
+_FAR = 64
+"""More symbols than a task adds to a line beyond a name: one factor of a tile, or the number of
+loops, has digits instead of being a symbol, and an extent that is followed has at most ten."""
 
 _NEARER = 2
 """How many symbols less a line can take with a task than without: loops that are not there."""

@@ -45,7 +45,8 @@ class Tokenizer:
     - the ids of the symbol level are the first ids of every phrase level.
 
     `Tokenizer.default()` gives the one that comes with the package, `Tokenizer.load` one from
-    a file, `Tokenizer.train` a new one. A tokenizer does not change.
+    a file, `Tokenizer.train` a new one. A tokenizer does not change, and can be pickled, for the
+    processes of a data loader for instance.
 
     Args:
         phrases: the texts of the phrases, in the order of their ids; none is the symbol level.
@@ -216,6 +217,10 @@ class Tokenizer:
         from tracescript.tokens.hf import to_huggingface
 
         return to_huggingface(self, folder)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # By its phrases: the tree that is made of them is deeper than pickle goes.
+        return type(self), (self._phrases,)
 
     def __repr__(self) -> str:
         return f"<Tokenizer: {self.vocab_size} ids, {self.level} level>"
