@@ -19,6 +19,12 @@ from tracescript.workloads import dumps
 
 TARGET = "nvidia/nvidia-h100"
 
+REASONS = {
+    # The driver has two errors for it, by where the address lies.
+    "writes far outside": ("illegal memory access", "not supported on global/shared address space"),
+    "never ends": ("took longer than 20 s",),
+}
+
 pytestmark = pytest.mark.skipif(shutil.which("nvidia-smi") is None, reason="needs a GPU")
 
 
@@ -69,6 +75,5 @@ def test_a_cheating_kernel_is_caught(gpu, name):
 def test_a_fault_costs_itself_only(gpu, name):
     outcome = gpu(cheats.FAULTS[name])
     assert outcome.answer is None
-    said = {"writes far outside": "illegal memory access", "never ends": "took longer than 20 s"}
-    assert said[name] in outcome.reason
+    assert any(reason in outcome.reason for reason in REASONS[name])
     assert b'"measured"' in gpu(cheats.RIGHT).answer
