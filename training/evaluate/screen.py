@@ -16,8 +16,8 @@ from training.evaluate.build import Built, screened
 from training.evaluate.results import Candidate, Result, Task
 from training.pool import Pool, wait
 
-SECONDS_PER_SCRIPT = 10.0
-"""A script that takes longer to apply is given up."""
+SECONDS_PER_SCRIPT = 60.0
+"""A script that takes longer is given up; the first ones wait for the processes' imports, too."""
 
 PRELOAD = ("training.evaluate.preload", "training.evaluate.screen")
 """What the processes have imported when they begin."""
