@@ -276,6 +276,9 @@ def test_adapters_of_another_model(tmp_path):
     run("measured", "--start", base, "--out", out, *options)
     assert (out / "adapter_model.safetensors").is_file()
     assert losses(out)
+    run("measured", "--start", out, "--out", tmp_path / "more", *options)
+    assert (tmp_path / "more" / "adapter_model.safetensors").is_file()
+    assert losses(tmp_path / "more")
 
 
 def test_proposals(tmp_path, toy):

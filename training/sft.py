@@ -12,6 +12,7 @@ checkpoints: the same command goes on from the last one. `log.json` beside the m
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from transformers import (
     TrainingArguments,
     set_seed,
 )
+from transformers.utils import find_adapter_config_file
 
 from training.data import files
 from training.evaluate.results import files_or_exit
@@ -79,9 +81,20 @@ def encoder_of(start: str | None) -> Encoder:
         start: a folder of a model, its name, or None for random weights.
     """
     tokenizer = load_tokenizer()
-    if start is None or AutoConfig.from_pretrained(start).vocab_size == tokenizer.vocab_size:
+    if start is None:
         return tokenizer
-    return HuggingFaceEncoder(AutoTokenizer.from_pretrained(start))
+    base = _base(start)
+    if AutoConfig.from_pretrained(base).vocab_size == tokenizer.vocab_size:
+        return tokenizer
+    return HuggingFaceEncoder(AutoTokenizer.from_pretrained(base))
+
+
+def _base(start: str) -> str:
+    """The model that adapters were made for; any other model itself."""
+    adapters = find_adapter_config_file(start)
+    if adapters is None:
+        return start
+    return str(json.loads(Path(adapters).read_text())["base_model_name_or_path"])
 
 
 def load(start: str | None, size: str, lora: int | None) -> Any:
