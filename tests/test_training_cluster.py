@@ -177,8 +177,8 @@ def made(monkeypatch):
 
 
 def judged(scripts, **options):
-    """The results of scripts, each written `WORKLOAD SCRIPT`."""
-    candidates = [Candidate(*each.split()) for each in scripts]
+    """The results of scripts, each written `WORKLOAD SCRIPT`; trials are numbered from 1."""
+    candidates = [Candidate(*each.split(), trial=n) for n, each in enumerate(scripts, 1)]
     tasks = [Task(key, "") for key in {each.workload for each in candidates}]
     return list(cluster.evaluate(tasks, candidates, target=CPU, **options))
 
@@ -192,7 +192,7 @@ def test_what_two_stations_are_lost_with_is_given_up(made, deed, stations):
     assert sorted(f"{each.workload} {each.script}" for each in results) == sorted(scripts)
     (given_up,) = (each for each in results if each.stage != "measured")
     said = {"dies": "it is dead", "hangs": "it said nothing for 0.05 s"}[deed]
-    assert (given_up.script, given_up.stage) == (deed, "given")
+    assert (given_up.script, given_up.stage, given_up.trial) == (deed, "given", 6)
     assert given_up.reason == f"2 stations were lost with it: {said}"
     assert [deed in [each.script for each in given] for given in made].count(True) == 2
 

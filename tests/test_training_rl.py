@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,9 +17,10 @@ pytest.importorskip("tvm", reason="the extra `tvm` is not installed")
 from training.data import tables
 from training.data.pretrain import examples_of
 from training.evaluate.__main__ import CPU
-from training.evaluate.results import STAGES, Latency, Result, Task, read
+from training.evaluate.results import STAGES, UNCOMPILED, Latency, Result, Task, read
 from training.model.sequences import load_tokenizer
-from training.rl import Judge, Roller, _measured, questions
+from training.rewards import reward
+from training.rl import Judge, Roller, questions
 from training.workloads import spaces
 from training.workloads.workload import Workload
 
@@ -80,6 +82,20 @@ def test_questions_of_which_nothing_was_measured(datasets, tmp_path):
     assert len(found) == 5
     assert {each.task.key for each in found if math.isnan(each.reference)} == {"3"}
     assert {each.task.key for each in questions(copy, seed=0)} == {"1", "2"}
+
+
+def test_what_was_not_compiled_is_not_known(datasets, tmp_path):
+    """Else a script that passes would be worth nothing where scripts are measured."""
+    known, out = tmp_path / "known.jsonl", tmp_path / "rl"
+    known.write_bytes(msgspec.json.encode(Result("1", "x", "passes", UNCOMPILED)) + b"\n")
+    options = ["--start", "nowhere", "--out", out, "--datasets", datasets, "--target", CPU]
+    command = [sys.executable, "-m", "training.rl", *map(str, [*options, "--known", known])]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == (
+        f"rl: {known}: result 1 was made with --device none; expected another file"
+    )
+    assert done.returncode == 1
+    assert not out.exists()
 
 
 class Counting:
@@ -145,7 +161,7 @@ def test_what_was_cut_off_is_worth_nothing(datasets):
             for task, script in jobs
         ]
 
-    roller = Roller(asked, judge, tokenizer, None, 64, 0, _measured)
+    roller = Roller(asked, judge, tokenizer, None, 64, 0, reward)
     ids = tokenizer.encode("tracescript 1\n")
     found = roller.rewards(["0"] * 3, [[*ids, tokenizer.eos_id], ids, [7]])
     assert found[0] > 0

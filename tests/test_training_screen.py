@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("tvm", reason="the extra `tvm` is not installed")
 
 from training.evaluate.__main__ import CPU, main
-from training.evaluate.results import Candidate, Result, Task, read
+from training.evaluate.results import UNCOMPILED, Candidate, Result, Task, read
 from training.evaluate.screen import Screen
 
 import cheats
@@ -37,7 +37,8 @@ def test_how_far_scripts_come(task):
         assert list(screen.evaluate([task], [])) == []
     assert {each.script: each.stage for each in found} == STAGES
     assert {(each.workload, each.source, each.trial) for each in found} == {("relu", "me", 3)}
-    assert all(bool(each.reason) == (each.stage != "passes") for each in found)
+    assert all(each.reason for each in found)
+    assert all((each.reason == UNCOMPILED) == (each.stage == "passes") for each in found)
 
 
 def test_a_workload_that_is_none():
@@ -67,3 +68,7 @@ def test_the_command(task, tmp_path, capsys):
     with pytest.raises(SystemExit, match="2"):
         main([*given, "--device", "none", "--ray", "local"])
     assert "expected no --ray and no --rpc" in capsys.readouterr().err
+    before = out.read_bytes()
+    with pytest.raises(SystemExit, match=r"result \d was made with --device none"):
+        main(given)
+    assert out.read_bytes() == before

@@ -41,8 +41,13 @@ def reward(result: Result, reference: float) -> float:
     return BASE + WEIGHT * speed(result.latency.median, reference)
 
 
-def reward_unmeasured(result: Result) -> float:
+def reward_unmeasured(result: Result, _reference: float = math.nan) -> float:
     """The reward of a script where nothing is measured: whether the post-processors accept it.
+
+    Takes what `reward` takes, so that either can stand for the other.
+
+    Args:
+        result: what became of it.
 
     Returns:
         0 or `BASE`.

@@ -41,8 +41,16 @@ from tracescript.masks import ScriptMasker
 from tracescript.tokens import Tokenizer
 from training.data import files
 from training.evaluate.card import run_facts
-from training.evaluate.evaluator import Evaluator, default_builders
-from training.evaluate.results import Candidate, Result, ResultFile, Task, files_or_exit, read
+from training.evaluate.evaluator import Evaluator, evaluator_for
+from training.evaluate.results import (
+    Candidate,
+    Result,
+    ResultFile,
+    Task,
+    files_or_exit,
+    read,
+    require_compiled,
+)
 from training.evaluate.screen import Screen
 from training.model import network
 from training.model.asking import Question, request, text
@@ -94,22 +102,21 @@ def main() -> None:
     tokenizer = load_tokenizer()
     with files_or_exit("rl"):
         asked = questions(options.datasets, options.seed, measured=options.device != "none")
-        known = [result for path in options.known for result in read(path, Result)]
-    options.out.mkdir(parents=True, exist_ok=True)
+        known: list[Result] = []
+        for path in options.known:
+            found = read(path, Result)
+            require_compiled(found, path, options.device)
+            known += found
+        file = ResultFile(options.out / "results.jsonl", options.device)
     command = shlex.join(["python", "-m", "training.rl", *sys.argv[1:]])
-    facts = run_facts("cuda" if options.device == "cuda" else "cpu", command)
-    processes = options.builders or default_builders()
-    evaluator = (
-        Screen(options.target, processes)
-        if options.device == "none"
-        else Evaluator(
-            options.target,
-            options.device,
-            builders=processes,
-            seconds_per_build=options.build_seconds,
-        )
+    facts = run_facts(options.device, command)
+    evaluator = evaluator_for(
+        options.target,
+        options.device,
+        builders=options.builders,
+        seconds_per_build=options.build_seconds,
     )
-    with evaluator, closing(ResultFile(options.out / "results.jsonl")) as file:
+    with evaluator, closing(file):
         file.begin(facts)
         judge = Judge(evaluator, file, facts.run, [*known, *file.results])
         train(options, tokenizer, asked, judge)
@@ -186,7 +193,7 @@ class Roller:
         masker: makes masks; None samples without.
         limit: tokens of a script.
         seed: of the draws.
-        worth: the reward of a result.
+        worth: the reward of a result and the seconds that it is compared with.
     """
 
     def __init__(
@@ -197,7 +204,7 @@ class Roller:
         masker: ScriptMasker | None,
         limit: int,
         seed: int,
-        worth: Callable[[Result, Compared], float],
+        worth: Callable[[Result, float], float],
     ) -> None:
         self._asked = asked
         self._judge = judge
@@ -248,15 +255,8 @@ class Roller:
         scripts = [text(self._tokenizer, ids) for ids in whole]
         results = self._judge([(each.task, s) for each, s in zip(asked, scripts, strict=True)])
         self.stages.append(dict(Counter(result.stage for result in results)))
-        return [self._worth(result, each) for each, result in zip(asked, results, strict=True)]
-
-
-def _measured(result: Result, asked: Compared) -> float:
-    return reward(result, asked.reference)
-
-
-def _unmeasured(result: Result, _asked: Compared) -> float:
-    return reward_unmeasured(result)
+        pairs = zip(asked, results, strict=True)
+        return [self._worth(result, each.reference) for each, result in pairs]
 
 
 def train(
@@ -278,7 +278,7 @@ def train(
         None if options.no_mask else ScriptMasker(tokenizer),
         options.limit,
         options.seed,
-        _unmeasured if options.device == "none" else _measured,
+        reward_unmeasured if options.device == "none" else reward,
     )
     # Optional, and slow to import.
     from datasets import Dataset

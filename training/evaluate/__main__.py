@@ -24,15 +24,9 @@ import msgspec
 from tqdm import tqdm
 
 from training.evaluate.card import run_facts
-from training.evaluate.evaluator import (
-    SECONDS_PER_BUILD,
-    SECONDS_PER_RUN,
-    Evaluator,
-    default_builders,
-)
+from training.evaluate.evaluator import SECONDS_PER_BUILD, SECONDS_PER_RUN, evaluator_for
 from training.evaluate.funnel import funnel, table
 from training.evaluate.results import Candidate, Result, ResultFile, Run, Task, files_or_exit, read
-from training.evaluate.screen import Screen
 
 CPU = '{"kind": "llvm", "num-cores": 2}'
 
@@ -47,7 +41,7 @@ def main(arguments: list[str] | None = None) -> None:
         tasks = read(options.tasks, Task)
         candidates = [each for path in options.candidates for each in read(path, Candidate)]
         _require_known(tasks, candidates)
-        file = ResultFile(options.out)
+        file = ResultFile(options.out, options.device)
     left = _left(candidates, file.results)
     try:
         for result in _shown(_judged(options, tasks, left, file.begin), len(left)):
@@ -124,13 +118,9 @@ def _judged(
 def _here(
     options: argparse.Namespace, tasks: list[Task], candidates: list[Candidate], begin: Begin
 ) -> Iterator[Result]:
-    run = run_facts("cuda" if options.device == "cuda" else "cpu", _command())
+    run = run_facts(options.device, _command())
     begin(run)
-    with (
-        Screen(options.target, options.builders or default_builders())
-        if options.device == "none"
-        else Evaluator(options.target, options.device, **_limits(options))
-    ) as evaluator:
+    with evaluator_for(options.target, options.device, **_limits(options)) as evaluator:
         for result in evaluator.evaluate(tasks, candidates):
             yield msgspec.structs.replace(result, run=run.run)
 

@@ -6,7 +6,8 @@ result only.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from tracescript.workloads import Workload
 from tracescript.workloads import loads as loads_workload
 from training.evaluate.allowed import forbidden
 from training.evaluate.reference import exact, plain
-from training.evaluate.results import Stage
+from training.evaluate.results import UNCOMPILED, Stage
 
 RELEASE = "0.27"
 
@@ -58,25 +59,23 @@ class _StopError(Exception):
 
 def build(job: BuildJob) -> Built:
     """Build a script, or the libraries of a reference; `compiles` if that went well."""
-    try:
-        _require_workload(job.prompt)
-        if job.script is None:
-            _build_reference(job)
-        else:
-            _build_script(job, job.script)
-    except _StopError as stop:
-        return Built(stop.stage, str(stop))
-    return Built("compiles")
+    return _reached(job.prompt, partial(_build, job), Built("compiles"))
 
 
 def screened(script: str, prompt: str, target: str) -> Built:
     """How far a script comes without a compiler: `passes` is the best."""
+    make = partial(_scheduled, script, prompt, target)
+    return _reached(prompt, make, Built("passes", UNCOMPILED))
+
+
+def _reached(prompt: str, make: Callable[[], object], end: Built) -> Built:
+    """The end, or where `make` stops before it."""
     try:
         _require_workload(prompt)
-        _scheduled(script, prompt, target)
+        make()
     except _StopError as stop:
         return Built(stop.stage, str(stop))
-    return Built("passes")
+    return end
 
 
 def plain_library(library: str | Path) -> Path:
@@ -128,8 +127,11 @@ def _require_workload(prompt: str) -> None:
         raise _StopError("given", f"the workload: {error}") from error
 
 
-def _build_script(job: BuildJob, script: str) -> None:
-    _export(_scheduled(script, job.prompt, job.target), job.target, job.library)
+def _build(job: BuildJob) -> None:
+    if job.script is None:
+        _build_reference(job)
+    else:
+        _export(_scheduled(job.script, job.prompt, job.target), job.target, job.library)
 
 
 def _scheduled(script: str, prompt: str, target: str) -> tvm.IRModule:

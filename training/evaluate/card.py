@@ -17,7 +17,7 @@ PACKAGES = ("apache-tvm", "apache-tvm-ffi", "torch", "xgboost-cpu", "cuda-bindin
 
 
 def run_facts(device: str, command: str, facts: dict[str, Any] | None = None) -> Run:
-    """Describe a run that begins now on a device, `cpu` or `cuda`.
+    """Describe a run that begins now on a device, `cpu` or `cuda`, or on `none`.
 
     The process that asks does not touch the GPU: a fork of it could not use it any more.
     """

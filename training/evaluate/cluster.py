@@ -281,7 +281,7 @@ def _reports(crew: list[_Link], queue: _Queue) -> Iterator[Result]:
 def _given_up(candidate: Candidate, reason: str) -> Result:
     """It is not known how far it came."""
     said = f"{MAX_TRIES} stations were lost with it: {reason}"
-    return Result(candidate.workload, candidate.script, "given", said, candidate.source)
+    return candidate.result("given", said)
 
 
 def _places(device: str) -> int:

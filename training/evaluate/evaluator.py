@@ -33,6 +33,7 @@ from training.evaluate.build import (
 )
 from training.evaluate.ends import End, TorchEnd
 from training.evaluate.results import Candidate, Result, Task
+from training.evaluate.screen import Screen
 from training.pool import BROKEN, Outcome, Pool, wait
 
 SECONDS_PER_BUILD = 30.0
@@ -249,18 +250,28 @@ class Evaluator:
 
 
 def _result(waiting: _Waiting, judged: Judged, seconds: float) -> Result:
-    candidate = waiting.candidate
-    return Result(
-        candidate.workload,
-        candidate.script,
-        judged.stage,
-        judged.reason,
-        candidate.source,
-        judged.error,
-        judged.latency,
-        (round(waiting.built, 3), round(seconds, 3)),
-        trial=candidate.trial,
+    return msgspec.structs.replace(
+        waiting.candidate.result(judged.stage, judged.reason),
+        error=judged.error,
+        latency=judged.latency,
+        seconds=(round(waiting.built, 3), round(seconds, 3)),
     )
+
+
+def evaluator_for(
+    target: str, device: str, *, builders: int | None = None, **limits: float
+) -> Evaluator | Screen:
+    """An evaluator of this machine, or a screen if the device is `none`.
+
+    Args:
+        target: as for an `Evaluator`, with the others.
+        device: `cpu`, `cuda` or `none`.
+        builders: processes that build, or apply scripts.
+        limits: of an evaluator; a screen has its own.
+    """
+    if device == "none":
+        return Screen(target, builders or default_builders())
+    return Evaluator(target, device, builders=builders, **limits)
 
 
 def default_builders() -> int:

@@ -27,6 +27,9 @@ input set without a fault. `correct`: all outputs are right. `measured`: the out
 runs are right too, so it has a latency.
 """
 
+UNCOMPILED = "without a device nothing is compiled"
+"""The reason of a result that passes and was not to be compiled."""
+
 Row = TypeVar("Row")
 
 _BEGINNING = re.compile(rb'\{("(w|r)|"?$)')
@@ -52,6 +55,12 @@ class Candidate(msgspec.Struct, frozen=True, omit_defaults=True):
     """Who wrote it; carried along."""
     trial: int = 0
     """Its place among those of its source for the workload, from 1; 0 if there is no order."""
+
+    def result(self, stage: Stage, reason: str = "") -> Result:
+        """What became of it, with what is carried along."""
+        return Result(
+            self.workload, self.script, stage, reason, source=self.source, trial=self.trial
+        )
 
 
 class Latency(msgspec.Struct, frozen=True):
@@ -115,6 +124,26 @@ def read(path: Path, kind: type[Row]) -> list[Row]:
         raise ValueError(f"{path}: {error}") from None
 
 
+def require_compiled(results: Iterable[Result], path: Path, device: str) -> None:
+    """Keep results that were made without a device from being taken for those of one.
+
+    Args:
+        results: those to go on from.
+        path: the file that they are from.
+        device: what judges from now on; `none` can go on from all results.
+
+    Raises:
+        ValueError: a script that passes was not compiled.
+    """
+    if device == "none":
+        return
+    for number, result in enumerate(results, 1):
+        if result.reason == UNCOMPILED:
+            raise ValueError(
+                f"{path}: result {number} was made with --device none; expected another file"
+            )
+
+
 @contextmanager
 def files_or_exit(program: str) -> Iterator[None]:
     """End the program with one line if a file that it was given is missing or is none of ours."""
@@ -142,11 +171,16 @@ class ResultFile:
 
     What an interrupted run has left of a last line is cut off, once all before it was read.
 
+    Args:
+        path: the file.
+        device: what judges from now on.
+
     Raises:
-        ValueError: the file holds something else; it stays as it is.
+        ValueError: the file holds something else, or what `require_compiled` refuses; it stays as
+            it is.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, device: str = "cpu") -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
         self._file = path.open("r+b")
@@ -157,6 +191,7 @@ class ResultFile:
                 raise ValueError(f"{path}: its last line is no result that was cut off")
             self.results = list(_rows(lines, Result, path))
             """Those that were there before."""
+            require_compiled(self.results, path, device)
         except ValueError:
             self._file.close()
             raise

@@ -43,8 +43,8 @@ class Screen:
     def evaluate(self, tasks: Iterable[Task], candidates: Iterable[Candidate]) -> Iterator[Result]:
         """Judge candidates of some tasks; yields their results in the order in which they end."""
         prompts = {task.key: task.prompt for task in tasks}
-        for each in candidates:
-            self._pool.submit((prompts[each.workload], each.script), each)
+        for candidate in candidates:
+            self._pool.submit((prompts[candidate.workload], candidate.script), candidate)
         while self._pool.unfinished:
             wait([self._pool])
             for outcome in self._pool.ready():
@@ -54,15 +54,10 @@ class Screen:
                     if outcome.answer
                     else Built("given", outcome.reason)
                 )
-                given: Candidate = outcome.tag
-                yield Result(
-                    given.workload,
-                    given.script,
-                    built.stage,
-                    built.reason,
-                    given.source,
+                candidate: Candidate = outcome.tag
+                yield msgspec.structs.replace(
+                    candidate.result(built.stage, built.reason),
                     seconds=(round(outcome.seconds, 3), 0.0),
-                    trial=given.trial,
                 )
 
 
