@@ -85,6 +85,19 @@ def test_names_counts_and_extents_are_those_of_the_schedule():
     )
 
 
+def test_how_far_the_end_is_goes_by_the_loops_of_the_schedule():
+    """Twenty loops are too many to be a symbol, and any block may be meant."""
+    state = oracle("symbol").new()
+    write(state, "symbol", START + "GetLoops")
+    # The block, the arrow, three loops, the end of the line, and `<eos>`.
+    assert state.remaining_min() == 5
+    state = oracle("symbol").new()
+    ones = "Split l-1 null" + " 1" * 17 + " | true false -> l18\n"
+    write(state, "symbol", START + "GetLoops b-1 -> l3\n" + ones + "GetLoops")
+    assert state.remaining_min() == 5 + len(" l20") - 1
+    assert state.completion()
+
+
 def test_what_tvm_refuses_is_masked_out():
     state = oracle("symbol").new()
     write(state, "symbol", START + "GetLoops b-1 -> l3\nReorder l-1 l-1")
