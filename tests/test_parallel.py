@@ -1,9 +1,13 @@
 """Batches in order, on one process or several; faults in order, too."""
 
 import signal
+import subprocess
+import sys
+import threading
 
 import pytest
 
+from tracescript._interrupts import interrupts_after
 from tracescript.files.parallel import _ignore_interrupts, batches, ordered_map
 
 
@@ -54,3 +58,57 @@ def test_workers_leave_interrupts_to_their_parent():
         assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork")
+def test_an_interrupt_amid_a_fork_is_not_lost():
+    """What Python runs after a fork cannot raise, so there an interrupt would be dropped."""
+    code = """if True:
+        import multiprocessing, os, signal
+        from tracescript.files.parallel import ordered_map
+        multiprocessing.set_start_method("fork")
+        results = ordered_map(abs, iter(int, 1), 2)
+        os.register_at_fork(after_in_parent=lambda: signal.raise_signal(signal.SIGINT))
+        try:
+            for result in results:
+                print("went on")
+                break
+        except KeyboardInterrupt:
+            print("interrupted")
+    """
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
+
+
+def test_interrupts_come_after_the_block():
+    steps = []
+
+    @interrupts_after()
+    def work():
+        signal.raise_signal(signal.SIGINT)
+        steps.append("all of the block")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert steps == ["all of the block"]
+
+
+def test_without_interrupts_the_handler_stays():
+    before = signal.getsignal(signal.SIGINT)
+    with interrupts_after():
+        pass
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_another_thread_has_no_interrupts():
+    seen = []
+
+    def work():
+        with interrupts_after():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [signal.getsignal(signal.SIGINT)]

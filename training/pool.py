@@ -11,6 +11,8 @@ from multiprocessing import connection, get_context
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
+from tracescript._interrupts import interrupts_after
+
 SECONDS_PER_JOB = 60.0
 """Time enough for a job, unless something hangs."""
 
@@ -155,7 +157,8 @@ class _Worker:
         # parent is gone.
         ours = self.pipe if context.get_start_method() == "fork" else None
         self.process = context.Process(target=_child, args=(serve, theirs, ours), daemon=True)
-        self.process.start()
+        with interrupts_after():
+            self.process.start()
         theirs.close()
         self.job: Any = None
         self.tag: Any = None

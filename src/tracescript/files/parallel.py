@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
+from tracescript._interrupts import interrupts_after
+
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
@@ -40,7 +42,8 @@ def ordered_map(function: Callable[[S], T], items: Iterable[S], jobs: int) -> It
                 # What came before the fault may have one of its own, to be reported first.
                 yield from map(_result, pending)
                 raise
-            pending.append(pool.submit(function, item))
+            with interrupts_after():
+                pending.append(pool.submit(function, item))
             if len(pending) > 2 * jobs:
                 yield pending.popleft().result()
         yield from map(_result, pending)
