@@ -13,9 +13,10 @@ from training.data import files
 from training.evaluate.results import Candidate, read
 from training.model import network, sequences
 from training.model.batches import TokenBatches
+from training.model.index_maps import index_maps, parts_of_map, pieces
 from training.model.sample import Request, Sampling, sample
 from training.model.sequences import ask
-from training.model.vocabulary import corpus
+from training.model.vocabulary import corpus, training_scripts
 from training.propose import Attempt
 from training.sft import HuggingFaceEncoder
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
@@ -104,14 +105,42 @@ def test_the_vocabulary_makes_sequences_short(tokenizer):
         assert all(tokenizer.decode(tokenizer.encode(row[column])) == row[column] for row in rows)
 
 
+@pytest.mark.parametrize("cut", [pieces, parts_of_map])
+def test_an_index_map_is_what_it_is_cut_into(cut):
+    rows = sequences.rows(files.DATASETS, "pretrain", "train")[::4]
+    maps = {text for row in rows for text in index_maps(row["script"])}
+    assert len(maps) > 500
+    for text in maps:
+        parts = list(cut(text))
+        assert "".join(parts) == text
+        assert max(map(len, parts)) <= 1000
+
+
+def test_a_token_of_an_index_map_is_a_choice(tokenizer):
+    """By characters, maps are longer than the rest of a script; by tokens they are not."""
+    maps = [
+        text
+        for row in sequences.rows(files.DATASETS, "pretrain", "validation")[:500]
+        for text in index_maps(row["script"])
+    ]
+    assert len(maps) > 500
+    lengths = sorted(len(tokenizer.encode(text)) for text in maps)
+    assert lengths[len(maps) // 2] <= 3
+    assert lengths[len(maps) * 9 // 10] <= 12
+
+
 def test_the_vocabulary_is_learnt_from_training_data_alone():
-    texts = set(corpus(10**9, 0))
+    sets = list(training_scripts())
     train = [
         row
         for name in ("pretrain", "construct", "refine")
         for row in sequences.rows(files.DATASETS, name, "train")
     ]
-    assert texts == {row["script"] for row in train}
+    assert {script for each in sets for script in each} == {row["script"] for row in train}
+    some = [each[:500] for each in sets]
+    assert "".join(corpus(some, 10**9, 0, set())) == "".join(
+        script for each in some for script in each
+    )
     # A short script may be right for many workloads; what tells them apart is the workload.
     held = {
         row["key"]

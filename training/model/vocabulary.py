@@ -1,11 +1,13 @@
 r"""Learn the model's vocabulary: phrases of the scripts and of the prompts of the training data.
 
-    python -m training.model.vocabulary --size 4096 --out training/model/tokenizer.json
+    python -m training.model.vocabulary --size 5120 --out training/model/tokenizer.json
 
 The vocabulary that the library ships was learnt from traces of every era and target. A model that
 writes scripts for the workloads of `training/datasets` reads prompts too, and has a smaller world;
 its own phrases make scripts and prompts shorter. Decision values, and numbers in prompts, are no
 part of phrases: each stays a token, or a few.
+
+Index maps have phrases of their own (`index_maps`); what is left of the scripts is learnt from.
 """
 
 from __future__ import annotations
@@ -13,11 +15,12 @@ from __future__ import annotations
 import argparse
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tracescript.tokens import Tokenizer
 from training.data import files
+from training.model.index_maps import phrases_of_maps, without
 from training.model.sequences import rows
 
 NUMBER = re.compile(r" \d+")
@@ -26,27 +29,42 @@ NUMBER = re.compile(r" \d+")
 def main() -> None:
     """Do what the command line asks for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--size", type=int, default=4096, help="ids (%(default)s)")
+    parser.add_argument("--size", type=int, default=5120, help="ids, at most (%(default)s)")
     parser.add_argument("--scripts", type=int, default=6000, help="of each set (%(default)s)")
     parser.add_argument("--prompts", type=int, default=1500, help="of workloads (%(default)s)")
+    parser.add_argument(
+        "--uses", type=int, default=50, help="of a part of index maps (%(default)s)"
+    )
     parser.add_argument("--out", type=Path, required=True, help="the vocabulary, a JSON file")
     options = parser.parse_args()
-    texts = list(corpus(options.scripts, options.prompts))
-    Tokenizer.train(texts, options.size, progress=print).save(options.out)
+    scripts = list(training_scripts())
+    maps = phrases_of_maps(scripts, options.uses)
+    texts = corpus(scripts, options.scripts, options.prompts, set(maps))
+    learnt = Tokenizer.train(texts, options.size - len(maps), progress=print)
+    Tokenizer(dict.fromkeys([*learnt.phrases, *maps])).save(options.out)
 
 
-def corpus(scripts: int, prompts: int) -> Iterator[str]:
-    """The texts to learn from: scripts, and what lies between the numbers of prompts."""
+def training_scripts() -> Iterator[list[str]]:
+    """The scripts of each training set, in an order of chance."""
+    for name in ("pretrain", "construct", "refine"):
+        found = [row["script"] for row in rows(files.DATASETS, name, "train")]
+        random.Random(0).shuffle(found)
+        yield found
+
+
+def corpus(sets: Iterable[list[str]], scripts: int, prompts: int, known: set[str]) -> Iterator[str]:
+    """The texts to learn from: scripts without known index maps, prompts without numbers."""
+    for found in sets:
+        for script in found[:scripts]:
+            yield from without(script, known)
     seen: set[str] = set()
     for name in ("pretrain", "construct", "refine"):
-        found = rows(files.DATASETS, name, "train")
+        found = [row["prompt"] for row in rows(files.DATASETS, name, "train")]
         random.Random(0).shuffle(found)
-        for row in found[:scripts]:
-            yield row["script"]
-        for row in found:
-            if len(seen) < prompts and row["prompt"] not in seen:
-                seen.add(row["prompt"])
-                yield from filter(None, NUMBER.split(row["prompt"]))
+        for prompt in found:
+            if len(seen) < prompts and prompt not in seen:
+                seen.add(prompt)
+                yield from filter(None, NUMBER.split(prompt))
 
 
 if __name__ == "__main__":
