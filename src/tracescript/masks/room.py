@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import lru_cache
 
-from tracescript.masks.bitmask import Bitmask, union, without
+from tracescript.masks.bitmask import Bitmask, bitmask, union, without
 from tracescript.masks.factors import Brackets, Factors
 from tracescript.masks.goals import Goal, Thread
 from tracescript.masks.line import Arrow
@@ -25,8 +25,8 @@ _TASKS = 256
 _POSITIONS = 100_000
 """Positions that are kept; texts and long lists can bring any number of them."""
 
-_TABLES = 1_000
-"""Tables that are kept; a few hundred are all that usual scripts need."""
+_TABLES = 4_000
+"""Tables that are kept: a few hundred that usual scripts need, and those of extents."""
 
 _MASKS = 1_024
 """Masks of a table, by what a task says, that are kept."""
@@ -37,10 +37,12 @@ class Room:
 
     Attributes:
         machine: the steps between positions.
+        vocab_size: how many tokens there are.
     """
 
     def __init__(self, machine: Machine, tokenizer: Tokenizer, tree: Tree) -> None:
         self.machine = machine
+        self.vocab_size = tokenizer.vocab_size
         self.case = lru_cache(maxsize=_TASKS)(self._case)
         self._tokenizer = tokenizer
         self._tree = tree
@@ -120,6 +122,7 @@ class Case:
         self._room = room
         self._shelf = room.shelf(names)
         self._verdicts: dict[Table, _Verdict] = {}
+        self._additions: dict[Table, Bitmask] = {}
 
     def table(self, position: Position) -> Table:
         """The table of a position for these names."""
@@ -156,6 +159,27 @@ class Case:
             verdict = self._verdicts[table] = _Verdict(table, self)
         return verdict.restrict(mask, scope)
 
+    def adds_to(self, table: Table) -> Bitmask:
+        """The tokens of a table after which a line may take more than the position alone tells."""
+        mask = self._additions.get(table)
+        if mask is None:
+            outcomes = table.outcomes.items()
+            tokens = [token for token, outcome in outcomes if self._adds(outcome.position)]
+            mask = self._additions[table] = bitmask(tokens, self._room.vocab_size)
+        return mask
+
+    def _adds(self, position: Position) -> bool:
+        """Whether `more_symbols` may be other than 0, or the task changes the position."""
+        if position.asks or position.line.block:
+            return True
+        if any(isinstance(goal, Brackets) for *_, goal in (position.origin or position).threads):
+            return True
+        return self._looks_up(position)
+
+    def _looks_up(self, position: Position) -> bool:
+        kind = self._room.machine.rules.kinds.get(position.line.kind)
+        return kind is not None and kind.loops == "looks up"
+
     def allows(self, demand: Demand, scope: Scope) -> bool:
         """Whether what a token takes for granted is so."""
         if demand.loops is None:
@@ -175,9 +199,9 @@ class Case:
             known = scope.loop_count(position.line.block)
             return self._more_for_loops(position, goals, known)
         # Which block it will be is open.
-        kind = self._room.machine.rules.kinds.get(position.line.kind)
-        looks_up = kind is not None and kind.loops == "looks up"
-        return self._more_for_run(scope.workload.most_loops) if looks_up else 0
+        if self._looks_up(position):
+            return self._more_for_run(scope.workload.most_loops)
+        return 0
 
     def _more_for_factors(self, goals: list[Goal], extent: int | None) -> int:
         rules = self._room.machine.rules

@@ -267,11 +267,14 @@ class MaskState:
         left = max(left, self.remaining_min())
         # One token comes now, and `<eos>` at the end.
         symbols = left - 2
-        if self._case_at(self._node) is None:
-            return table.mask_within(self._node.counts, symbols)
-        tokens = tokens_in(self._nearly_within(symbols, table)).tolist()
+        within = table.mask_within(self._node.counts, symbols)
+        case = self._case_at(self._node)
+        if case is None:
+            return within
+        near, more = self._nearly_within(symbols, table), case.adds_to(table)
+        tokens = tokens_in(near & more).tolist()
         kept = [token for token in tokens if self._leaves(token) < left]
-        return bitmask(kept, self._masker.tokenizer.vocab_size)
+        return near & within & ~more | bitmask(kept, self._masker.tokenizer.vocab_size)
 
     def _nearly_within(self, symbols: int, table: Table) -> Bitmask:
         """At least the tokens after which the script can be finished with so many symbols."""
