@@ -8,9 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 from training.data import tables
-from training.evaluate.results import Latency, Result, Run
+from training.evaluate.results import Exhausted, Latency, Result, Run
 from training.propose import GIVEN, Attempt
 from training.report.board import TaskSet, load
+from training.report.page import PARTS
+from training.report.plots import Shown, trials
 from training.report.summary import aims, summary
 
 ROOT = Path(__file__).parents[1]
@@ -105,6 +107,86 @@ def test_the_numbers(folder, datasets):
         0.0,
     )
     assert numbers["models"]["rl"]["tokens_median"] == 30
+
+
+OURS = {"a": 1.0, "b": 2.0, "c": 3.0, "d": None}
+"""The one attempt at each of four tasks."""
+
+SEARCHES = {
+    # Cut off after 8 trials; ended by itself after 2; ended without a trial; cut off after 1.
+    "a": [4.0] * 7 + [2.0],
+    "b": [None, 1.0],
+    "c": [],
+    "d": [6.0],
+}
+ENDED = [
+    Exhausted("b", "metaschedule", 64),
+    Exhausted("c", "metaschedule", 64),
+    Exhausted("c", "metaschedule", 256),
+    Exhausted("a", "search", 256),
+]
+
+
+@pytest.fixture
+def searched(tmp_path):
+    """What is known of four searches of MetaSchedule."""
+    made = [attempt(key, f"rl {key}", "rl", "construct") for key in OURS]
+    lines(tmp_path / "searched" / "attempts" / "rl.jsonl", made)
+    found = [result(key, f"rl {key}", seconds, "rl") for key, seconds in OURS.items()]
+    for key, seconds in SEARCHES.items():
+        found += [result(key, f"{n}", each, "metaschedule", n) for n, each in enumerate(seconds, 1)]
+    lines(tmp_path / "searched" / "results" / "all.jsonl", [*ENDED, *reversed(found)])
+    return load(tmp_path / "searched", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("count", "tasks", "both", "ours_wrong", "theirs_wrong", "speedup", "wins", "losses"),
+    [
+        # Of b only a wrong kernel, of c none: both are MetaSchedule's failures. Of d only theirs.
+        (1, 4, 1, 1, 2, 4.0 / 1.0, 3, 1),
+        # What d would have come to is not known.
+        (8, 3, 2, 0, 1, (2.0 / 1.0 * 1.0 / 2.0) ** 0.5, 2, 1),
+        # Nor what a would have.
+        (64, 2, 1, 0, 1, 1.0 / 2.0, 1, 1),
+        # The search on b was asked for 64: 256 were never tried.
+        (256, 1, 0, 0, 1, None, 1, 0),
+    ],
+)
+def test_a_search_that_ended_by_itself_counts_and_one_cut_off_does_not(
+    searched, count, tasks, both, ours_wrong, theirs_wrong, speedup, wins, losses
+):
+    found = summary(searched, "rl", "sft")["metaschedule"]["rl"]["construct"][count]
+    assert found == {
+        "tasks": tasks,
+        "untried": 4 - tasks,
+        "both_right": both,
+        "ours_wrong": ours_wrong,
+        "theirs_wrong": theirs_wrong,
+        "speedup": speedup if speedup is None else pytest.approx(speedup),
+        "wins": wins,
+        "losses": losses,
+        "ties": 0,
+    }
+
+
+def test_failures_stand_on_the_page(searched):
+    head, _, *rows = PARTS["metaschedule"](summary(searched, "rl", "sft")).splitlines()
+    assert head.split(" | ")[3:7] == ["tasks", "both right", "model has none", "baseline has none"]
+    assert rows == [
+        "| rl | construct | 1 | 4 of 4 | 1 | 1 | 2 | 4.00x | 3 : 1 |",
+        "| rl | construct | 8 | 3 of 4 | 2 | 0 | 1 | 1.00x | 2 : 1 |",
+        "| rl | construct | 64 | 2 of 4 | 1 | 0 | 1 | 0.50x | 1 : 1 |",
+        "| rl | construct | 256 | 1 of 4 | 0 | 0 | 1 |  | 1 : 0 |",
+    ]
+
+
+def test_the_plot_of_trials_has_what_ended_by_itself(searched):
+    """Of the two searches whose 64 trials are known, b has a kernel, from its second trial on."""
+    figure = trials(Shown(searched, summary(searched, "rl", "sft"), "rl", "sft"))
+    drawn = {line.get_label(): line for line in figure.axes[0].lines}
+    assert list(drawn["MetaSchedule"].get_xdata()) == [2, 4, 8, 16, 32, 64]
+    assert list(drawn["MetaSchedule"].get_ydata()) == pytest.approx([1.0] * 6)
+    assert list(drawn["rl"].get_ydata()) == pytest.approx([1.0 / 2.0])
 
 
 def test_an_aim_without_a_measurement_is_not_met_and_not_missed(folder, datasets):

@@ -130,14 +130,19 @@ def wait(pools: Iterable[Pool], timeout: float = 1.0) -> None:
 
 
 def results(
-    jobs: Iterable[Any], serve: Serve, processes: int, seconds: float = SECONDS_PER_JOB
+    jobs: Iterable[Any],
+    serve: Serve,
+    processes: int,
+    seconds: float = SECONDS_PER_JOB,
+    preload: Sequence[str] | None = None,
 ) -> Iterator[Outcome]:
     """Yield the outcome of every job, in the order in which they end.
 
-    A job that takes longer than so many seconds is given up and its process ended.
+    A job that takes longer than so many seconds is given up and its process ended; the other
+    arguments are those of a `Pool`.
     """
     left = iter(jobs)
-    pool = Pool(serve, processes, seconds)
+    pool = Pool(serve, processes, seconds, preload)
     try:
         while True:
             for _, job in zip(range(pool.free), left, strict=False):

@@ -8,11 +8,12 @@ forgets everything. So a search can be interrupted anywhere, and a process that 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from random import Random
 from typing import Any
 
 import msgspec
+import numpy as np
 import tvm
 from tvm.s_tir import Schedule, ScheduleError
 from tvm.s_tir import meta_schedule as ms
@@ -31,6 +32,16 @@ POPULATION = 32
 GENERATIONS = 2
 """MetaSchedule's own number is 4."""
 
+MOST_NEW = 50
+"""Random schedules without which MetaSchedule's search gives up, if the population is not small."""
+
+FAILURES = 5
+"""Batches of random schedules of which none passes before the search gives up; MetaSchedule's own
+number. A batch has as many as a generation, so a small population gives up sooner."""
+
+EPSILON = 0.05
+"""The share of candidates that are picked at random, MetaSchedule's own; they come last."""
+
 
 class StepJob(msgspec.Struct, frozen=True):
     """What a step starts from."""
@@ -45,23 +56,25 @@ class StepJob(msgspec.Struct, frozen=True):
     """If not 0, propose random sketches that pass the post-processors, of so many tries."""
     passing: bool = True
     """Whether random sketches must pass the post-processors to be proposed."""
-    measured: tuple[tuple[str, float], ...] = ()
-    """Scripts and seconds."""
+    measured: tuple[tuple[str, float | None], ...] = ()
+    """Scripts that were tried, and their seconds; None for those that failed."""
+    population: int = POPULATION
+    """Schedules of a generation."""
+    generations: int = GENERATIONS
+    failures: int = FAILURES
 
 
 def step(job: StepJob) -> list[str]:
     """Propose new scripts for a workload: the sampled parts of MetaSchedule's candidates."""
+    # An untaught cost model scores with numpy's numbers.
+    np.random.seed(job.seed)
     context = _context(job)
     sketches = list(context.generate_design_space())
+    if not job.tries:
+        return _picked(job, _evolved(job, context, sketches))
     known = {script for script, _ in job.measured}
-    found: dict[str, None] = {}
-    proposals = _random(job, context, sketches) if job.tries else _evolved(job, context, sketches)
-    for script in proposals:
-        if script not in known:
-            found[script] = None
-        if len(found) == job.count:
-            break
-    return list(found)
+    new = (script for script in _random(job, context, sketches) if script not in known)
+    return _first(new, job.count)
 
 
 def rules_of(workload: Workload, target: str) -> str:
@@ -79,9 +92,11 @@ def rules_of(workload: Workload, target: str) -> str:
 def _context(job: StepJob) -> ms.TuneContext:
     rules = rules_of(workload_of_prompt(job.prompt), job.target)
     strategy = ms.search_strategy.EvolutionarySearch(
-        population_size=POPULATION,
-        init_min_unmeasured=POPULATION // 2,
-        genetic_num_iters=GENERATIONS,
+        population_size=job.population,
+        init_min_unmeasured=min(job.population // 2, MOST_NEW),
+        max_fail_count=job.failures,
+        genetic_num_iters=job.generations,
+        eps_greedy=EPSILON,
     )
     return ms.TuneContext(
         # TVM may change the module that a schedule is made of.
@@ -113,7 +128,38 @@ def _random(job: StepJob, context: Any, sketches: list[Schedule]) -> Iterator[st
             yield script
 
 
-def _evolved(job: StepJob, context: Any, sketches: list[Schedule]) -> Iterator[str]:
+def _picked(job: StepJob, proposals: list[str]) -> list[str]:
+    """The candidates that MetaSchedule would pick if it knew what was tried in earlier steps.
+
+    Its search has just begun, so scripts that were tried are among the proposals: the best ones by
+    the cost model first, then random ones.
+    """
+    known = {script for script, _ in job.measured}
+    end = len(proposals) - int(_asked(job) * EPSILON)
+    best, random = (
+        list(dict.fromkeys(script for script in part if script not in known))
+        for part in (proposals[:end], proposals[end:])
+    )
+    share = job.count - int(job.count * EPSILON)
+    return _first([*best[:share], *random, *best[share:]], job.count)
+
+
+def _asked(job: StepJob) -> int:
+    """How many candidates MetaSchedule is asked for, so that there are enough new ones."""
+    return 2 * job.count + len(job.measured)
+
+
+def _first(scripts: Iterable[str], count: int) -> list[str]:
+    """The first so many different ones."""
+    found: dict[str, None] = {}
+    for script in scripts:
+        found[script] = None
+        if len(found) == count:
+            break
+    return list(found)
+
+
+def _evolved(job: StepJob, context: Any, sketches: list[Schedule]) -> list[str]:
     """What the evolutionary search would measure next."""
     database = ms.database.MemoryDatabase()
     workload = database.commit_workload(context.mod)
@@ -126,24 +172,26 @@ def _evolved(job: StepJob, context: Any, sketches: list[Schedule]) -> Iterator[s
         if not _passes(context, schedule):
             continue
         info = ms.arg_info.ArgInfo.from_entry_func(schedule.mod, remove_preproc=True)
+        candidates.append(ms.MeasureCandidate(schedule, info))
+        if seconds is None:
+            results.append(ms.runner.RunnerResult(None, "failed"))
+            continue
         database.commit_tuning_record(
             ms.database.TuningRecord(trace, workload, [seconds], context.target, info)
         )
-        candidates.append(ms.MeasureCandidate(schedule, info))
         results.append(ms.runner.RunnerResult([seconds], None))
     if candidates:
         model.update(context, candidates, results)
     context.pre_tuning(
-        max_trials=len(candidates) + job.count,
-        num_trials_per_iter=job.count,
+        max_trials=_asked(job),
+        num_trials_per_iter=_asked(job),
         design_spaces=sketches,
         database=database,
         cost_model=model,
     )
     proposed = context.generate_measure_candidates()
     context.post_tuning()
-    for candidate in proposed or ():
-        yield _script(candidate.sch)
+    return [_script(candidate.sch) for candidate in proposed or ()]
 
 
 def _script(schedule: Schedule) -> str:
@@ -156,5 +204,9 @@ def _fresh(job: StepJob, seed: int) -> Schedule:
 
 
 def _passes(context: Any, schedule: Schedule) -> bool:
+    """Whether the post-processors accept a schedule; one that raises does not."""
     schedule.enter_postproc()
-    return all(each.apply(schedule) for each in context.space_generator.postprocs)
+    try:
+        return all(each.apply(schedule) for each in context.space_generator.postprocs)
+    except Exception:
+        return False

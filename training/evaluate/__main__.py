@@ -5,28 +5,39 @@ r"""Judge schedule scripts: build them, run them, compare with float64, time the
 A line of TASKS is `{"key": ..., "prompt": ...}` (see docs/workloads.md), one of CANDIDATES
 `{"workload": KEY, "script": ...}`; both may be compressed (`.xz`). There may be several files of
 candidates: a script that comes twice is judged once, and those of a workload one after another.
-Results are appended, a line each: interrupt it at any time, the same command goes on from there. At
-the end the funnel is printed. The CPU works everywhere; `--target nvidia/nvidia-h100 --device cuda`
-needs a GPU; `--device none` stops after the post-processors. `--ray` spreads the work over a
-cluster, `--rpc` measures on a device behind TVM's RPC.
+Results are appended, a line each, and so is what the files say of searches that have ended:
+interrupt it at any time, the same command goes on from there. At the end the funnel is printed. The
+CPU works everywhere; `--target nvidia/nvidia-h100 --device cuda` needs a GPU; `--device none` stops
+after the post-processors. `--ray` spreads the work over a cluster, `--rpc` measures on a device
+behind TVM's RPC.
 """
 
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
-from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import msgspec
-from tqdm import tqdm
 
-from training.evaluate.card import run_facts
-from training.evaluate.evaluator import SECONDS_PER_BUILD, SECONDS_PER_RUN, evaluator_for
+from training.evaluate.card import command_of, run_facts
+from training.evaluate.evaluator import evaluator_for
 from training.evaluate.funnel import funnel, table
-from training.evaluate.results import Candidate, Result, ResultFile, Run, Task, files_or_exit, read
+from training.evaluate.recording import Begin, Results, add_limits, judged, left, limits, record
+from training.evaluate.results import (
+    Candidate,
+    Exhausted,
+    Result,
+    ResultFile,
+    Task,
+    files_or_exit,
+    read,
+    resumable,
+)
+
+PROGRAM = "training.evaluate"
 
 CPU = '{"kind": "llvm", "num-cores": 2}'
 
@@ -40,16 +51,14 @@ def main(arguments: list[str] | None = None) -> None:
     with files_or_exit("evaluate"):
         tasks = read(options.tasks, Task)
         candidates = [each for path in options.candidates for each in read(path, Candidate)]
+        exhausted = [each for path in options.candidates for each in read(path, Exhausted)]
         _require_known(tasks, candidates)
         file = ResultFile(options.out, options.device)
-    left = _left(candidates, file.results)
-    try:
-        for result in _shown(_judged(options, tasks, left, file.begin), len(left)):
-            file.add([result])
-    except KeyboardInterrupt:
-        sys.exit("interrupted: the same command goes on from here")
-    finally:
-        file.close()
+    unjudged = left(candidates, file.results)
+    with resumable(), closing(file):
+        file.add(each for each in exhausted if each not in file.exhausted)
+        if unjudged:
+            record(_judged(options, tasks, unjudged, file.begin), file, len(unjudged))
     results = read(options.out, Result)
     print(table({" ".join(path.stem for path in options.candidates): funnel(results)}), end="")
     for row in funnel(results)["reasons"]:
@@ -72,11 +81,7 @@ def _parser() -> argparse.ArgumentParser:
         choices=("cpu", "cuda", "none"),
         help="`none` compiles and runs nothing (%(default)s)",
     )
-    parser.add_argument("--builders", type=int, help="processes that build (cores less one)")
-    parser.add_argument(
-        "--build-seconds", type=float, default=SECONDS_PER_BUILD, help="(%(default)s)"
-    )
-    parser.add_argument("--run-seconds", type=float, default=SECONDS_PER_RUN, help="(%(default)s)")
+    add_limits(parser)
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--ray", metavar="ADDRESS", help="a Ray cluster; `local` starts one here")
     place.add_argument("--rpc", metavar="HOST:PORT", help="a server of TVM's RPC with the device")
@@ -92,57 +97,39 @@ def _require_known(tasks: list[Task], candidates: list[Candidate]) -> None:
             sys.exit(f"evaluate: candidate {number} is of {candidate.workload!r}, which is no task")
 
 
-def _left(candidates: list[Candidate], done: list[Result]) -> list[Candidate]:
-    """What is to be judged, each script once, workload by workload."""
-    known = {(each.workload, each.script) for each in done}
-    left: dict[str, dict[str, Candidate]] = {}
-    for each in candidates:
-        if (each.workload, each.script) not in known:
-            left.setdefault(each.workload, {}).setdefault(each.script, each)
-    return [each for scripts in left.values() for each in scripts.values()]
-
-
-Begin = Callable[[Run], None]
-"""What is told of a run before its results."""
-
-
 def _judged(
     options: argparse.Namespace, tasks: list[Task], candidates: list[Candidate], begin: Begin
-) -> Iterator[Result]:
-    if not candidates:
-        return iter(())
-    judged = _on_cluster if options.ray else _behind_rpc if options.rpc else _here
-    return judged(options, tasks, candidates, begin)
+) -> Results:
+    made = _on_cluster if options.ray else _behind_rpc if options.rpc else _here
+    return made(options, tasks, candidates, begin)
 
 
 def _here(
     options: argparse.Namespace, tasks: list[Task], candidates: list[Candidate], begin: Begin
-) -> Iterator[Result]:
-    run = run_facts(options.device, _command())
-    begin(run)
-    with evaluator_for(options.target, options.device, **_limits(options)) as evaluator:
-        for result in evaluator.evaluate(tasks, candidates):
-            yield msgspec.structs.replace(result, run=run.run)
+) -> Results:
+    run = run_facts(options.device, command_of(PROGRAM))
+    evaluator = evaluator_for(options.target, options.device, **limits(options))
+    return judged(evaluator, tasks, candidates, run, begin)
 
 
 def _on_cluster(
     options: argparse.Namespace, tasks: list[Task], candidates: list[Candidate], begin: Begin
-) -> Iterator[Result]:
+) -> Results:
     # Ray is optional.
     from training.evaluate import cluster
 
     place = {"target": options.target, "device": options.device, "stations": options.stations}
-    about = {"command": _command(), "begin": begin}
+    about = {"command": command_of(PROGRAM), "begin": begin}
     try:
         with cluster.connected(options.ray):
-            yield from cluster.evaluate(tasks, candidates, **place, **_limits(options), **about)
+            yield from cluster.evaluate(tasks, candidates, **place, **limits(options), **about)
     except (ConnectionError, cluster.ClusterError) as error:
         _stop(error)
 
 
 def _behind_rpc(
     options: argparse.Namespace, tasks: list[Task], candidates: list[Candidate], begin: Begin
-) -> Iterator[Result]:
+) -> Results:
     # What TVM's RPC needs is optional.
     from training.evaluate import rpc
 
@@ -152,39 +139,16 @@ def _behind_rpc(
         sys.exit(f"evaluate: {error}")
     try:
         card = rpc.card(server, options.device)
-        run = msgspec.structs.replace(run_facts("cpu", _command()), card=card)
-        begin(run)
-        with rpc.evaluator(server, options.device, options.target, **_limits(options)) as evaluator:
-            for result in rpc.until_lost(evaluator.evaluate(tasks, candidates)):
-                yield msgspec.structs.replace(result, run=run.run)
+        run = msgspec.structs.replace(run_facts("cpu", command_of(PROGRAM)), card=card)
+        evaluator = rpc.evaluator(server, options.device, options.target, **limits(options))
+        with closing(judged(evaluator, tasks, candidates, run, begin)) as found:
+            yield from rpc.until_lost(found)
     except rpc.NoServerError as error:
         _stop(error)
 
 
-def _limits(options: argparse.Namespace) -> dict[str, Any]:
-    return {
-        "builders": options.builders,
-        "seconds_per_build": options.build_seconds,
-        "seconds_per_run": options.run_seconds,
-    }
-
-
-def _command() -> str:
-    return shlex.join(["python", "-m", "training.evaluate", *sys.argv[1:]])
-
-
 def _stop(error: Exception) -> NoReturn:
     sys.exit(f"evaluate: {error}; the same command goes on from here")
-
-
-def _shown(results: Iterator[Result], total: int) -> Iterator[Result]:
-    with tqdm(total=total, unit="script") as bar:
-        measured = 0
-        for result in results:
-            measured += result.stage == "measured"
-            bar.set_postfix(measured=measured)
-            bar.update()
-            yield result
 
 
 if __name__ == "__main__":

@@ -59,7 +59,12 @@ class _StopError(Exception):
 
 def build(job: BuildJob) -> Built:
     """Build a script, or the libraries of a reference; `compiles` if that went well."""
-    return _reached(job.prompt, partial(_build, job), Built("compiles"))
+    return build_with(_scheduled, job)
+
+
+def build_with(make: Callable[[str, str, str], tvm.IRModule], job: BuildJob) -> Built:
+    """Build what `make` makes of script, prompt and target, or the libraries of a reference."""
+    return _reached(job.prompt, partial(_build, make, job), Built("compiles"))
 
 
 def screened(script: str, prompt: str, target: str) -> Built:
@@ -127,11 +132,11 @@ def _require_workload(prompt: str) -> None:
         raise _StopError("given", f"the workload: {error}") from error
 
 
-def _build(job: BuildJob) -> None:
+def _build(make: Callable[[str, str, str], tvm.IRModule], job: BuildJob) -> None:
     if job.script is None:
         _build_reference(job)
     else:
-        _export(_scheduled(job.script, job.prompt, job.target), job.target, job.library)
+        _export(make(job.script, job.prompt, job.target), job.target, job.library)
 
 
 def _scheduled(script: str, prompt: str, target: str) -> tvm.IRModule:

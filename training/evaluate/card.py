@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,11 @@ def run_facts(device: str, command: str, facts: dict[str, Any] | None = None) ->
     if driver:
         versions["driver"] = driver
     return Run(now, command, card, versions, facts or {})
+
+
+def command_of(program: str) -> str:
+    """Return the command line of this process, which runs a module."""
+    return shlex.join(["python", "-m", program, *sys.argv[1:]])
 
 
 def processor() -> str:

@@ -111,16 +111,22 @@ class TorchEnd:
         ends = [torch.cuda.Event(enable_timing=True) for _ in range(runs)]
         for number in range(runs):
             arguments = sets[number % len(sets)]
-            # Takes longer than the host needs to queue the launch, so the device never waits.
-            self._flushed.zero_()
+            self.flush()
             begins[number].record()
             kernel(*arguments)
             ends[number].record()
         torch.cuda.synchronize()
         return [begin.elapsed_time(end) / 1e3 for begin, end in zip(begins, ends, strict=True)]
 
-    def _host_time(self, kernel: Kernel, arguments: Sequence[Any]) -> float:
+    def flush(self) -> None:
+        """Fill the caches with other data.
+
+        On a GPU that takes longer than the host needs to queue a launch, so the device never waits.
+        """
         self._flushed.zero_()
+
+    def _host_time(self, kernel: Kernel, arguments: Sequence[Any]) -> float:
+        self.flush()
         begin = time.perf_counter()
         kernel(*arguments)
         return time.perf_counter() - begin

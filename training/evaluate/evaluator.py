@@ -90,6 +90,8 @@ class Evaluator:
         builders: processes that build; as many as there are cores but one by default.
         seconds_per_build: time limit of a build.
         seconds_per_run: time limit of a run with its timing.
+        build: answers a build in a process of its own; another one builds what is no script, such
+            as a baseline.
     """
 
     def __init__(
@@ -100,6 +102,7 @@ class Evaluator:
         builders: int | None = None,
         seconds_per_build: float = SECONDS_PER_BUILD,
         seconds_per_run: float = SECONDS_PER_RUN,
+        build: Callable[[BuildJob], Built] = build,
     ) -> None:
         self._target = target
         self._folder = tempfile.TemporaryDirectory(prefix="kernels-", dir=_fast_folder())
@@ -107,7 +110,7 @@ class Evaluator:
         make_end = partial(TorchEnd, device) if isinstance(device, str) else device
         uses_cuda = target_of(target).kind.name == "cuda"
         architecture = str(target_of(target).attrs["arch"]) if uses_cuda else ""
-        serve = partial(serve_builds, architecture)
+        serve = partial(serve_builds, architecture, build)
         self._builders = Pool(serve, count, seconds_per_build, PRELOAD)
         self._device = Pool(partial(serve_runs, make_end), 1, seconds_per_run, PRELOAD)
         self._workloads: OrderedDict[str, _Workload] = OrderedDict()
@@ -259,7 +262,12 @@ def _result(waiting: _Waiting, judged: Judged, seconds: float) -> Result:
 
 
 def evaluator_for(
-    target: str, device: str, *, builders: int | None = None, **limits: float
+    target: str,
+    device: str,
+    *,
+    builders: int | None = None,
+    seconds_per_build: float = SECONDS_PER_BUILD,
+    seconds_per_run: float = SECONDS_PER_RUN,
 ) -> Evaluator | Screen:
     """An evaluator of this machine, or a screen if the device is `none`.
 
@@ -267,11 +275,18 @@ def evaluator_for(
         target: as for an `Evaluator`, with the others.
         device: `cpu`, `cuda` or `none`.
         builders: processes that build, or apply scripts.
-        limits: of an evaluator; a screen has its own.
+        seconds_per_build: time limit of a build.
+        seconds_per_run: time limit of a run; a screen has a limit of its own.
     """
     if device == "none":
         return Screen(target, builders or default_builders())
-    return Evaluator(target, device, builders=builders, **limits)
+    return Evaluator(
+        target,
+        device,
+        builders=builders,
+        seconds_per_build=seconds_per_build,
+        seconds_per_run=seconds_per_run,
+    )
 
 
 def default_builders() -> int:
@@ -287,7 +302,7 @@ def _fast_folder() -> str | None:
 # What the processes do.
 
 
-def serve_builds(architecture: str, pipe: Connection) -> None:
+def serve_builds(architecture: str, build: Callable[[BuildJob], Built], pipe: Connection) -> None:
     """Answer `BuildJob`s; the architecture is that of a CUDA target, or empty."""
     if architecture:
         # Optional, and only for CUDA targets.

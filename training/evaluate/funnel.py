@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
-import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from training.evaluate.card import command_of
 from training.evaluate.results import STAGES, Result, Run, files_or_exit, read
 
 MAX_REASONS = 12
@@ -45,6 +44,14 @@ def funnel(results: Iterable[Result]) -> dict[str, Any]:
     }
 
 
+def by_source(results: Iterable[Result]) -> dict[str, list[Result]]:
+    """Return the results of each source by themselves, in the order in which sources appear."""
+    found: dict[str, list[Result]] = {}
+    for each in results:
+        found.setdefault(each.source, []).append(each)
+    return found
+
+
 def table(funnels: dict[str, dict[str, Any]]) -> str:
     """Write a Markdown table with a row for each funnel and a column for each stage."""
     rows = ["| | " + " | ".join(STAGES) + " |", "|---" * (len(STAGES) + 1) + "|"]
@@ -70,14 +77,12 @@ def main() -> None:
     options = parser.parse_args()
     with files_or_exit("funnel"):
         results = [each for path in options.results for each in read(path, Result)]
-    sources = list(dict.fromkeys(each.source for each in results))
     funnels = {
-        source: funnel(each for each in results if each.source == source)
-        | {"workloads": len({each.workload for each in results if each.source == source})}
-        for source in sources
+        source: funnel(own) | {"workloads": len({each.workload for each in own})}
+        for source, own in by_source(results).items()
     }
     report = {
-        "command": shlex.join(["python", "-m", "training.evaluate.funnel", *sys.argv[1:]]),
+        "command": command_of("training.evaluate.funnel"),
         "runs": [msgspec.to_builtins(run) for path in options.results for run in read(path, Run)],
         "funnels": funnels,
     }

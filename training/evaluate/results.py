@@ -32,7 +32,7 @@ UNCOMPILED = "without a device nothing is compiled"
 
 Row = TypeVar("Row")
 
-_BEGINNING = re.compile(rb'\{("(w|r)|"?$)')
+_BEGINNING = re.compile(rb'\{("(w|r|e)|"?$)')
 """How a line of a file of results begins, however little of it is there."""
 
 
@@ -108,6 +108,31 @@ class Run(msgspec.Struct, frozen=True):
     """What was found about the machine in that run: ceilings, the time of the fixed kernel."""
 
 
+class Exhausted(msgspec.Struct, frozen=True, rename={"workload": "exhausted"}):
+    """A search that has ended by itself before it had its trials: it finds nothing new.
+
+    Stands among its candidates or its results. The best of what it has is the best of as many
+    trials as it was asked for. A search that was cut off, or stopped by an error, has no such line.
+    """
+
+    workload: str
+    """The key of its task."""
+    source: str
+    """Who searched."""
+    asked: int
+    """How many trials it was to make in all."""
+
+
+_MARKS: dict[type[Any], bytes] = {Run: b'{"run":', Exhausted: b'{"exhausted":'}
+"""How lines begin that stand among those of another kind."""
+
+_BESIDE: dict[type[Any], tuple[bytes, ...]] = {
+    Candidate: (_MARKS[Exhausted],),
+    Result: tuple(_MARKS.values()),
+}
+"""The lines that files of a kind may have besides."""
+
+
 def read(path: Path, kind: type[Row]) -> list[Row]:
     """Read the lines of a JSONL file, compressed or not, that are of one kind.
 
@@ -153,12 +178,19 @@ def files_or_exit(program: str) -> Iterator[None]:
         sys.exit(f"{program}: {error}")
 
 
+@contextmanager
+def resumable() -> Iterator[None]:
+    """End the program with one line at Ctrl-C, if what it has done is kept in a file."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.exit("interrupted: the same command goes on from here")
+
+
 def _rows(file: Iterable[bytes], kind: type[Row], path: Path) -> Iterator[Row]:
     decoder = msgspec.json.Decoder(kind)
     for number, line in enumerate(file, 1):
-        if kind is Result and line.startswith(b'{"run":'):
-            continue
-        if kind is Run and not line.startswith(b'{"run":'):
+        if line.startswith(_BESIDE.get(kind, ())) or not line.startswith(_MARKS.get(kind, b"")):
             continue
         try:
             yield decoder.decode(line)
@@ -191,6 +223,8 @@ class ResultFile:
                 raise ValueError(f"{path}: its last line is no result that was cut off")
             self.results = list(_rows(lines, Result, path))
             """Those that were there before."""
+            self.exhausted = list(_rows(lines, Exhausted, path))
+            """The searches that had ended by themselves before."""
             require_compiled(self.results, path, device)
         except ValueError:
             self._file.close()
@@ -202,10 +236,10 @@ class ResultFile:
         """Say where the results that follow are made."""
         self._write(run)
 
-    def add(self, results: Iterable[Result]) -> None:
-        """Append results, whole lines at a time."""
-        for result in results:
-            self._write(result)
+    def add(self, rows: Iterable[Result | Exhausted]) -> None:
+        """Append results, or what else stands among them, whole lines at a time."""
+        for row in rows:
+            self._write(row)
 
     def close(self) -> None:
         """Close the file."""

@@ -16,8 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import shlex
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -28,7 +26,7 @@ from tvm.s_tir import meta_schedule as ms
 
 from tracescript.tvm import import_intrinsics
 from training.evaluate.build import scheduled_module, target_of
-from training.evaluate.card import run_facts
+from training.evaluate.card import command_of, run_facts
 from training.evaluate.evaluator import Evaluator, default_builders
 from training.evaluate.results import Candidate, Result, Task, files_or_exit, read
 
@@ -51,7 +49,7 @@ def main() -> None:
         tasks = {task.key: task for task in read(options.tasks, Task)}
         candidates = drawn(read(options.results, Result), options.ours, options.each)
     builders = options.builders or default_builders()
-    command = shlex.join(["python", "-m", "training.evaluate.throughput", *sys.argv[1:]])
+    command = command_of("training.evaluate.throughput")
     report: dict[str, Any] = {
         "run": msgspec.to_builtins(run_facts(options.device, command)),
         "builders": builders,

@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from training.data import files
-from training.evaluate.results import Result, Run, read
+from training.evaluate.results import Exhausted, Result, Run, read
 from training.model.sequences import rows
 from training.propose import GIVEN, Attempt, Kind
 
-__all__ = ["BASELINES", "Board", "Judged", "TaskSet", "Tasks", "load"]
+__all__ = ["BASELINES", "Board", "Judged", "TaskSet", "Tasks", "Trials", "load"]
 
 BASELINES = ("metaschedule", "dlight", "torch", "torch compiled")
 """The sources of results that are no attempts of a model."""
@@ -55,6 +55,31 @@ Tasks = dict[str, list[Judged]]
 """The attempts at each task, by the key of its workload, in the order in which they were made."""
 
 
+class Trials(NamedTuple):
+    """What a baseline did on a workload."""
+
+    seconds: list[float | None]
+    """The median latency of each trial that was judged, in their order; None if it is wrong.
+
+    What was proposed and lost when a search was interrupted is not among them: nobody learnt of it.
+    """
+    ended: int = 0
+    """How many a search was asked for that has ended by itself before; 0 for one that has not."""
+
+    def include(self, count: int) -> bool:
+        """Whether it is known what so many trials reach.
+
+        A search that has ended by itself has nothing to add to what it has. One that was cut off
+        might have found something better.
+
+        >>> Trials([2.0, 1.0]).include(2), Trials([2.0, 1.0]).include(8)
+        (True, False)
+        >>> Trials([2.0, 1.0], ended=64).include(8), Trials([], ended=64).include(256)
+        (True, False)
+        """
+        return count <= max(len(self.seconds), self.ended)
+
+
 class Board(msgspec.Struct, frozen=True):
     """All that a report is made of."""
 
@@ -64,8 +89,8 @@ class Board(msgspec.Struct, frozen=True):
     """How the attempts of a label were sampled."""
     given: dict[str, float]
     """Seconds of the script that a refine task gives, by workload."""
-    baselines: dict[str, dict[str, list[float | None]]]
-    """By name and workload; those of a search in the order of its trials."""
+    baselines: dict[str, dict[str, Trials]]
+    """By name and workload."""
     bounds: dict[str, float]
     """Seconds below which no kernel of a workload can be, by the ceilings of the card."""
     logs: dict[str, dict[str, Any]]
@@ -101,7 +126,7 @@ def load(folder: Path, datasets: Path = files.DATASETS) -> Board:
         runs={path.name.removesuffix(".run.json"): json.loads(path.read_bytes())
               for path in sorted((folder / "attempts").glob("*.run.json"))},
         given=_given(by_label, latencies, datasets),
-        baselines=_baselines(found),
+        baselines=_baselines(found, _lines(folder / "results", Exhausted)),
         bounds=_bounds(folder / "roofline.json"),
         logs={path.stem: json.loads(path.read_bytes())
               for path in sorted((folder / "logs").glob("*.json"))},
@@ -135,19 +160,24 @@ def _given(
     }
 
 
-def _baselines(results: Iterable[Result]) -> dict[str, dict[str, list[float | None]]]:
-    """What the baselines reached, in the order of their trials."""
-    found: dict[str, dict[str, list[Result]]] = {}
+def _baselines(
+    results: Iterable[Result], exhausted: Iterable[Exhausted]
+) -> dict[str, dict[str, Trials]]:
+    """What the baselines reached. A search may have ended without a trial."""
+    trials: dict[tuple[str, str], list[Result]] = {}
+    ended: dict[tuple[str, str], int] = {}
     for result in results:
-        if result.source in BASELINES:
-            found.setdefault(result.source, {}).setdefault(result.workload, []).append(result)
-    return {
-        name: {
-            key: [_seconds(each) for each in sorted(trials, key=lambda each: each.trial)]
-            for key, trials in workloads.items()
-        }
-        for name, workloads in found.items()
-    }
+        trials.setdefault((result.source, result.workload), []).append(result)
+    for each in exhausted:
+        place = each.source, each.workload
+        ended[place] = max(each.asked, ended.get(place, 0))
+    found: dict[str, dict[str, Trials]] = {}
+    for name, key in trials | ended:
+        if name in BASELINES:
+            own = sorted(trials.get((name, key), ()), key=lambda each: each.trial)
+            made = Trials([_seconds(each) for each in own], ended.get((name, key), 0))
+            found.setdefault(name, {})[key] = made
+    return found
 
 
 def _bounds(path: Path) -> dict[str, float]:

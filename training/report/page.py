@@ -34,25 +34,40 @@ def _correctness(numbers: Numbers) -> str:
 
 def _metaschedule(numbers: Numbers) -> str:
     rows = [
-        (label, name, trials, each["both_right"], each["ours_wrong"], _times(each["speedup"]),
-         f"{each['wins']} : {each['losses']}")
+        (label, name, trials, *_comparison(each))
         for label, sets in numbers["metaschedule"].items()
         for name, by_trials in sets.items()
         for trials, each in by_trials.items()
-    ]  # fmt: skip
-    head = ("model", "set", "trials", "compared", "none right", "speed, mean", "wins : losses")
-    return table(head, rows)
+    ]
+    return table(("model", "set", "trials", *COMPARISON), rows)
 
 
 def _others(numbers: Numbers) -> str:
     rows = [
-        (label, name, other, each["both_right"], _times(each["speedup"]),
-         f"{each['wins']} : {each['losses']}")
+        (label, name, other, *_comparison(each))
         for label, sets in numbers["others"].items()
         for name, by_other in sets.items()
         for other, each in by_other.items()
-    ]  # fmt: skip
-    return table(("model", "set", "baseline", "compared", "speed, mean", "wins : losses"), rows)
+    ]
+    return table(("model", "set", "baseline", *COMPARISON), rows)
+
+
+COMPARISON = (
+    "tasks", "both right", "model has none", "baseline has none", "speed, mean", "wins : losses",
+)  # fmt: skip
+"""The columns of a comparison with a baseline."""
+
+
+def _comparison(each: Numbers) -> tuple[str, ...]:
+    """A cell for each of them; the speed is that of the tasks where both are right."""
+    return (
+        f"{each['tasks']} of {each['tasks'] + each['untried']}",
+        str(each["both_right"]),
+        str(each["ours_wrong"]),
+        str(each["theirs_wrong"]),
+        _times(each["speedup"]),
+        f"{each['wins']} : {each['losses']}",
+    )
 
 
 def _refine(numbers: Numbers) -> str:

@@ -86,7 +86,6 @@ def correctness(shown: Shown) -> Figure | None:
 def trials(shown: Shown) -> Figure | None:
     """The best of k attempts, and MetaSchedule after k trials, against its 64."""
     reference = trial_bests(shown.board, "metaschedule", 64)
-    search = shown.board.baselines.get("metaschedule", {})
     if not reference:
         return None
     figure, (axes,) = figure_of(9, 3.6)
@@ -95,7 +94,7 @@ def trials(shown: Shown) -> Figure | None:
         points = list(_by_count({key: [each.seconds for each in own] for key, own in tasks.items()},
                                 reference))  # fmt: skip
         axes.plot(*_columns(points), color=color, marker="o", markersize=4, label=label)
-    points = list(_in_order(search, reference))
+    points = list(_in_order(shown.board, reference))
     axes.plot(*_columns(points), color=GREY, label="MetaSchedule")
     axes.axhline(1, color=FAINT, linewidth=1)
     axes.set_xscale("log", base=2)
@@ -122,16 +121,13 @@ def _by_count(
             yield k, geometric_mean(ratios)
 
 
-def _in_order(
-    search: dict[str, list[float | None]], reference: dict[str, float | None]
-) -> Iterator[tuple[int, float]]:
-    """The mean speed after each doubling of trials, where a workload has so many."""
+def _in_order(board: Board, reference: dict[str, float | None]) -> Iterator[tuple[int, float]]:
+    """The mean speed of MetaSchedule after each doubling of trials."""
     for k in (1, 2, 4, 8, 16, 32, 64):
         ratios = [
-            other / min(right)
-            for key, own in search.items()
-            if (other := reference.get(key))
-            and (right := [each for each in own[:k] if each is not None])
+            other / seconds
+            for key, seconds in trial_bests(board, "metaschedule", k).items()
+            if seconds and (other := reference.get(key))
         ]
         if ratios:
             yield k, geometric_mean(ratios)

@@ -68,11 +68,14 @@ def bests(tasks: Tasks) -> dict[str, float | None]:
 
 
 def trial_bests(board: Board, name: str, trials: int) -> dict[str, float | None]:
-    """What a baseline's first trials reached, for the workloads that it made so many of."""
+    """What a baseline's first trials reached, for the workloads of which that is known.
+
+    None where no kernel is right, also if a search has ended without a single trial.
+    """
     return {
-        key: min((each for each in seconds[:trials] if each is not None), default=None)
-        for key, seconds in board.baselines.get(name, {}).items()
-        if len(seconds) >= trials
+        key: min((each for each in own.seconds[:trials] if each is not None), default=None)
+        for key, own in board.baselines.get(name, {}).items()
+        if own.include(trials)
     }
 
 
@@ -191,11 +194,16 @@ def _ratios(slow: dict[str, float | None], fast: dict[str, float | None]) -> lis
 
 
 def _against(ours: dict[str, float | None], theirs: dict[str, float | None]) -> Numbers:
-    """How our best kernels compare with a baseline's, over the tasks that it has tried."""
+    """How our best kernels compare with a baseline's, over the tasks that it has tried.
+
+    A task without a right kernel of the baseline is a win if there is one of ours. The speedup is
+    that of the tasks with both.
+    """
     tried = {key: seconds for key, seconds in ours.items() if key in theirs}
     ratios = _ratios(theirs, tried)
     return {
         "tasks": len(tried),
+        "untried": len(ours) - len(tried),
         "both_right": len(ratios),
         "ours_wrong": sum(seconds is None for seconds in tried.values()),
         "theirs_wrong": sum(theirs[key] is None for key in tried),

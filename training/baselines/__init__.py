@@ -1,0 +1,1 @@
+"""What the models are compared with: MetaSchedule, dlight, PyTorch, and the roofline."""
