@@ -451,6 +451,23 @@ def test_results_keep_their_types(tmp_path):
     assert again.results == [result]
 
 
+def test_what_is_left_of_a_line_is_cut_off_wherever_it_ends(tmp_path):
+    path = tmp_path / "results.jsonl"
+    run, result = Run("r", "command", "card", {}), Result("a", "b", "given", "why")
+    file = ResultFile(path)
+    file.begin(run)
+    file.add([result])
+    file.close()
+    whole = path.read_bytes()
+    for line in (msgspec.json.encode(run), msgspec.json.encode(result)):
+        for length in range(len(line)):
+            path.write_bytes(whole + line[:length])
+            again = ResultFile(path)
+            again.close()
+            assert again.results == [result]
+            assert path.read_bytes() == whole
+
+
 def test_a_file_of_something_else_stays_as_it_is(tmp_path):
     (tmp_path / "c").write_bytes(b"")
     for number, content in enumerate((b"\x89PNG\r\n\x1a\nabc", b"two lines\nof text", b"one line")):

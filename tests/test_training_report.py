@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from training.attempts import GIVEN, Attempt
 from training.data import tables
 from training.evaluate.results import Exhausted, Latency, Result, Run
-from training.propose import GIVEN, Attempt
 from training.report.board import TaskSet, load
 from training.report.page import PARTS
 from training.report.plots import Shown, trials

@@ -1,15 +1,15 @@
-"""Candidates, what became of them, and the file of results that an interrupted run goes on from."""
+"""Candidates, what became of them, and the files that an interrupted run goes on from."""
 
 from __future__ import annotations
 
 import lzma
 import os
-import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -30,10 +30,7 @@ runs are right too, so it has a latency.
 UNCOMPILED = "without a device nothing is compiled"
 """The reason of a result that passes and was not to be compiled."""
 
-Row = TypeVar("Row")
-
-_BEGINNING = re.compile(rb'\{("(w|r|e)|"?$)')
-"""How a line of a file of results begins, however little of it is there."""
+Row = TypeVar("Row", bound=msgspec.Struct)
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -123,14 +120,11 @@ class Exhausted(msgspec.Struct, frozen=True, rename={"workload": "exhausted"}):
     """How many trials it was to make in all."""
 
 
-_MARKS: dict[type[Any], bytes] = {Run: b'{"run":', Exhausted: b'{"exhausted":'}
-"""How lines begin that stand among those of another kind."""
-
-_BESIDE: dict[type[Any], tuple[bytes, ...]] = {
-    Candidate: (_MARKS[Exhausted],),
-    Result: tuple(_MARKS.values()),
+_BESIDE: dict[type[Any], tuple[type[msgspec.Struct], ...]] = {
+    Candidate: (Exhausted,),
+    Result: (Run, Exhausted),
 }
-"""The lines that files of a kind may have besides."""
+"""What else may stand in a file of a kind."""
 
 
 def read(path: Path, kind: type[Row]) -> list[Row]:
@@ -189,8 +183,10 @@ def resumable() -> Iterator[None]:
 
 def _rows(file: Iterable[bytes], kind: type[Row], path: Path) -> Iterator[Row]:
     decoder = msgspec.json.Decoder(kind)
+    others = tuple([_beginning(each) for each in _BESIDE.get(kind, ())])
+    mark = _beginning(kind) if kind in (Run, Exhausted) else b""
     for number, line in enumerate(file, 1):
-        if line.startswith(_BESIDE.get(kind, ())) or not line.startswith(_MARKS.get(kind, b"")):
+        if line.startswith(others) or not line.startswith(mark):
             continue
         try:
             yield decoder.decode(line)
@@ -198,10 +194,74 @@ def _rows(file: Iterable[bytes], kind: type[Row], path: Path) -> Iterator[Row]:
             raise ValueError(f"{path}, line {number}: {error}") from None
 
 
+def _beginning(kind: type[msgspec.Struct]) -> bytes:
+    """How each line of a kind begins: with its first field."""
+    return f'{{"{kind.__struct_encode_fields__[0]}":'.encode()
+
+
+class RowFile(Generic[Row]):
+    """A JSONL file to which an interrupted run can be added.
+
+    Law: a row is in the file when `add` returns. What a killed run has left of a last line is cut
+    off, once all before it was read and accepted.
+
+    Args:
+        path: the file; it is made if there is none.
+        kind: of the rows.
+        accept: raises a ValueError if there is a row to which none may be added.
+
+    Raises:
+        OSError: the file cannot be read or written.
+        ValueError: it holds something else, or what is not accepted; it stays as it is.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        kind: type[Row],
+        accept: Callable[[list[Row]], None],
+    ) -> None:
+        others = _BESIDE.get(kind, ())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        self._file = path.open("r+b")
+        try:
+            lines = self._file.readlines()
+            torn = lines.pop() if lines and not lines[-1].endswith(b"\n") else b""
+            if not any(_is_torn(torn, each) for each in (kind, *others)):
+                what = kind.__name__.lower()
+                raise ValueError(f"{path}: its last line is no {what} that was cut off")
+            self.rows = list(_rows(lines, kind, path))
+            """Those of the kind that were there before."""
+            self.others: dict[type[Any], list[Any]] = {
+                each: list(_rows(lines, each, path)) for each in others
+            }
+            """Those of the kinds that may stand beside them."""
+            accept(self.rows)
+        except ValueError:
+            self._file.close()
+            raise
+        self._file.seek(-len(torn), os.SEEK_END)
+        self._file.truncate()
+
+    def add(self, row: msgspec.Struct) -> None:
+        """Append a row."""
+        self._file.write(msgspec.json.encode(row) + b"\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _is_torn(line: bytes, kind: type[msgspec.Struct]) -> bool:
+    """Whether it can be what is left of a line of a kind, however little that is."""
+    beginning = _beginning(kind)
+    return line[: len(beginning)] == beginning[: len(line)]
+
+
 class ResultFile:
     """A JSONL file of results, to which an interrupted run can be added.
-
-    What an interrupted run has left of a last line is cut off, once all before it was read.
 
     Args:
         path: the file.
@@ -213,38 +273,22 @@ class ResultFile:
     """
 
     def __init__(self, path: Path, device: str = "cpu") -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-        self._file = path.open("r+b")
-        try:
-            lines = self._file.readlines()
-            torn = lines.pop() if lines and not lines[-1].endswith(b"\n") else b""
-            if torn and not _BEGINNING.match(torn):
-                raise ValueError(f"{path}: its last line is no result that was cut off")
-            self.results = list(_rows(lines, Result, path))
-            """Those that were there before."""
-            self.exhausted = list(_rows(lines, Exhausted, path))
-            """The searches that had ended by themselves before."""
-            require_compiled(self.results, path, device)
-        except ValueError:
-            self._file.close()
-            raise
-        self._file.seek(-len(torn), os.SEEK_END)
-        self._file.truncate()
+        accept = partial(require_compiled, path=path, device=device)
+        self._file = RowFile(path, Result, accept)
+        self.results = self._file.rows
+        """Those that were there before."""
+        self.exhausted = self._file.others[Exhausted]
+        """The searches that had ended by themselves before."""
 
     def begin(self, run: Run) -> None:
         """Say where the results that follow are made."""
-        self._write(run)
+        self._file.add(run)
 
     def add(self, rows: Iterable[Result | Exhausted]) -> None:
         """Append results, or what else stands among them, whole lines at a time."""
         for row in rows:
-            self._write(row)
+            self._file.add(row)
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-    def _write(self, row: msgspec.Struct) -> None:
-        self._file.write(msgspec.json.encode(row) + b"\n")
-        self._file.flush()

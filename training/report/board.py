@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from training.attempts import GIVEN, Attempt, Kind
 from training.data import files
 from training.evaluate.results import Exhausted, Result, Run, read
 from training.model.sequences import rows
-from training.propose import GIVEN, Attempt, Kind
 
 __all__ = ["BASELINES", "Board", "Judged", "TaskSet", "Tasks", "Trials", "load"]
 
