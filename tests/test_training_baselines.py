@@ -18,6 +18,7 @@ pytest.importorskip("tvm", reason="the extra `tvm` is not installed")
 import torch
 import tvm
 from torch.nn import functional
+from training.attempts import Attempt
 from training.baselines import ceilings, dlight, metaschedule, pytorch, roofline, tasks
 from training.baselines.ceilings import Ceilings
 from training.baselines.pytorch import COMPILED, EAGER, Call, ProgramEnd, WarmJob
@@ -37,7 +38,6 @@ from training.evaluate.card import processor
 from training.evaluate.inputs import SETS, draw, torch_dtype
 from training.evaluate.reference import exact, narrowest, outputs, parameters, reduction_length
 from training.evaluate.results import Candidate, Exhausted, Latency, Result, ResultFile, Task, read
-from training.propose import Attempt
 from training.report import __main__ as report
 from training.report.board import BASELINES
 from training.workloads import spaces

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from training.attempts import Attempt
 from training.data import files
 from training.evaluate.results import Candidate, read
 from training.model import network, sequences
@@ -17,7 +18,6 @@ from training.model.index_maps import index_maps, parts_of_map, pieces
 from training.model.sample import Request, Sampling, sample
 from training.model.sequences import ask
 from training.model.vocabulary import corpus, training_scripts
-from training.propose import Attempt
 from training.sft import HuggingFaceEncoder
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -37,7 +35,7 @@ from training.attempts import (
     summary,
 )
 from training.data import files
-from training.evaluate.card import run_facts
+from training.evaluate.card import command_of, run_facts
 from training.evaluate.results import files_or_exit
 from training.model.asking import request, text, warm
 from training.model.sample import Draw, Sampling, sample
@@ -83,7 +81,7 @@ def main() -> None:
     ]
     lines = [*attempts, *given(asked)]
     encoded = b"".join(msgspec.json.encode(each) + b"\n" for each in lines)
-    command = shlex.join(["python", "-m", "training.propose", *sys.argv[1:]])
+    command = command_of("training.propose")
     report = {
         "run": msgspec.to_builtins(run_facts("cuda" if on_gpu else "cpu", command)),
         "label": options.label,

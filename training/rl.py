@@ -25,8 +25,6 @@ import copy
 import math
 import os
 import random
-import shlex
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -40,7 +38,7 @@ from transformers import AutoModelForCausalLM
 from tracescript.masks import ScriptMasker
 from tracescript.tokens import Tokenizer
 from training.data import files
-from training.evaluate.card import run_facts
+from training.evaluate.card import command_of, run_facts
 from training.evaluate.evaluator import Evaluator, evaluator_for
 from training.evaluate.results import (
     Candidate,
@@ -108,7 +106,7 @@ def main() -> None:
             require_compiled(found, path, options.device)
             known += found
         file = ResultFile(options.out / "results.jsonl", options.device)
-    command = shlex.join(["python", "-m", "training.rl", *sys.argv[1:]])
+    command = command_of("training.rl")
     facts = run_facts(options.device, command)
     evaluator = evaluator_for(
         options.target,

@@ -12,12 +12,12 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import shlex
 import sys
 from pathlib import Path
 
 from training.data import files
 from training.data.pages import filled
+from training.evaluate.card import command_of
 from training.evaluate.results import files_or_exit
 from training.report.board import load
 from training.report.page import PARTS
@@ -51,7 +51,7 @@ def main() -> None:
     numbers = {
         "aims": aims(numbers, options.first, options.unmasked),
         **numbers,
-        "command": shlex.join(["python", "-m", "training.report", *sys.argv[1:]]),
+        "command": command_of("training.report"),
         "cards": sorted({run.card for run in board.judged_by}),
         "versions": board.judged_by[-1].versions if board.judged_by else {},
         "data": data_version(options.datasets),
