@@ -14,6 +14,7 @@ from training.data import files
 from training.evaluate.results import Candidate, read
 from training.model import network, sequences
 from training.model.batches import TokenBatches
+from training.model.decoder import Decoder
 from training.model.index_maps import index_maps, parts_of_map, pieces
 from training.model.sample import Request, Sampling, sample
 from training.model.sequences import ask
@@ -184,8 +185,15 @@ def test_masked_samples_are_scripts(toy, tokenizer):
 
 
 @pytest.mark.parametrize("masked", [False, True])
-def test_log_probabilities_are_those_of_the_model(toy, tokenizer, masked):
-    """What rows of several prompts, taken in turn, and masks make is what one row alone has."""
+def test_log_probabilities_are_those_of_the_model(toy, tokenizer, masked, monkeypatch):
+    """What rows of several prompts, taken in turn, and masks make is what one row alone has.
+
+    In the end the batch gets smaller: masked scripts end at places of their own.
+    """
+    monkeypatch.setattr("training.model.sample._FEWEST", 1)
+    kept = []
+    keep = Decoder.keep
+    monkeypatch.setattr(Decoder, "keep", lambda *told: (kept.append(told[1]), keep(*told)))
     masker = ScriptMasker(tokenizer) if masked else None
     prompts = [PROMPT, PROMPT.replace("8 64", "12 5 7 9 11 13"), PROMPT + 'C "y" 8 64: B+1\n']
     requests = [request(tokenizer, each, masker) for each in prompts]
@@ -193,6 +201,7 @@ def test_log_probabilities_are_those_of_the_model(toy, tokenizer, masked):
     options = {"copies": 4, "limit": limit, "temperature": temperature, "rows": 5}
     found = draws(toy, tokenizer, requests, **options)
     assert len({tuple(draw.ids) for each in found for draw in each}) > 6
+    assert kept
     for asked, each in zip(requests, found, strict=True):
         for draw in each:
             tokens = [*draw.ids, tokenizer.eos_id] if draw.ended else draw.ids

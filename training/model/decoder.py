@@ -48,12 +48,24 @@ class Decoder:
         self._width = config.hidden_size // self._heads
         self._length = -(-length // _STRIDE) * _STRIDE
         shape = (config.num_hidden_layers, 2, slots, self._heads, self._length, self._width)
-        self._cache = torch.zeros(shape, dtype=model.dtype, device=model.device)
-        self._rows = torch.arange(slots, device=model.device)
         self._all_places = torch.arange(self._length, device=model.device)
-        self._tokens = torch.zeros(slots, dtype=torch.long, device=model.device)
-        self._places = torch.zeros_like(self._tokens)
+        self._take(torch.zeros(shape, dtype=model.dtype, device=model.device))
+
+    def _take(self, cache: Tensor) -> None:
+        self._cache = cache
+        self._rows = torch.arange(cache.shape[2], device=cache.device)
+        self._tokens = torch.zeros_like(self._rows)
+        self._places = torch.zeros_like(self._rows)
         self._graphs: dict[int, tuple[Any, Tensor]] = {}
+
+    def keep(self, slots: Sequence[int]) -> None:
+        """Go on with some slots alone, which are numbered anew in their order.
+
+        A step takes as long as there are slots, whether they are free or not.
+        """
+        # Graphs hold the memory that they were recorded with.
+        self._graphs.clear()
+        self._take(self._cache[:, :, torch.tensor(slots, device=self._cache.device)])
 
     def fill(self, prompts: Sequence[Sequence[int]], slots: Sequence[Sequence[int]]) -> Tensor:
         """Begin scripts.

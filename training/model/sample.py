@@ -1,7 +1,7 @@
 """Sampling scripts in batches, with masks or without.
 
-A batch never waits for its longest script: a row that has ended takes the next prompt. Masks
-travel to the device as bits.
+A batch never waits for its longest script: a row that has ended takes the next prompt, and when
+there is none, the batch gets smaller. Masks travel to the device as bits.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ __all__ = ["Draw", "Request", "Sampling", "sample"]
 
 _REFILL = 16
 """New prompts are taken when one row in so many is free."""
+
+_FEWEST = 64
+"""So many rows take no longer than one; more are let go when half of them have nothing to do."""
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -152,6 +155,10 @@ class _Sampler:
         running = [row for row, script in enumerate(self._rows) if script is not None]
         if not running:
             return ended
+        if not self._waiting and _FEWEST < len(self._rows) >= 2 * len(running):
+            self._decoder.keep(running)
+            self._rows = [self._rows[row] for row in running]
+            running = list(range(len(running)))
         tokens = [script.ids[-1] if script else self._eos for script in self._rows]
         places = [script.place if script else 0 for script in self._rows]
         return ended + self._take(self._decoder.step(tokens, places), {row: row for row in running})
