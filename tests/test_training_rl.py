@@ -8,12 +8,15 @@ import sys
 from pathlib import Path
 
 import msgspec
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.json import encode
 
 pytest.importorskip("tvm", reason="the extra `tvm` is not installed")
 
+from training.attempts import Attempt
 from training.data import tables
 from training.data.pretrain import examples_of
 from training.evaluate.__main__ import CPU
@@ -52,6 +55,8 @@ def datasets(tmp_path_factory):
     tables.write(folder / "pretrain" / "validation.parquet", valid[:1], tables.PRETRAIN)
     tables.write(folder / "construct" / "train.parquet", construct, tables.CONSTRUCT)
     tables.write(folder / "refine" / "train.parquet", refine, tables.REFINE)
+    tables.write(folder / "construct" / "test.parquet", construct, tables.CONSTRUCT)
+    tables.write(folder / "refine" / "test.parquet", refine[:1], tables.REFINE)
     return folder
 
 
@@ -170,7 +175,10 @@ def test_what_was_cut_off_is_worth_nothing(datasets):
 
 
 def test_reinforcement(datasets, tmp_path):
-    """A toy model learns the scripts by heart, then is reinforced; interrupted, it goes on."""
+    """A toy model learns the scripts by heart, then is reinforced; interrupted, it goes on.
+
+    Both are asked and reported on; the tasks are those of the training, to have something right.
+    """
     valid, out = tmp_path / "valid", tmp_path / "rl"
     toy = ["--datasets", datasets, "--size", "toy", "--tokens", 2048, "--rate", 0.005]
     run("training.sft", "valid", "--out", valid, *toy, "--epochs", 150)
@@ -202,3 +210,35 @@ def test_reinforcement(datasets, tmp_path):
     everything = read(out / "results.jsonl", Result)
     assert everything[: len(first)] == first
     assert len({(each.workload, each.script) for each in everything}) == len(everything)
+    report_on({"sft": valid, "rl": out}, datasets, tmp_path)
+
+
+def report_on(models, datasets, folder):
+    """Ask the models, judge what they write, and write a report of it."""
+    tasks, judged = folder / "tasks.jsonl", folder / "report"
+    rows = pq.read_table(datasets / "construct" / "test.parquet").to_pylist()
+    tasks.write_bytes(b"".join(encode(Task(row["key"], row["prompt"])) + b"\n" for row in rows))
+    for label, model in models.items():
+        asked = [model, "--label", label, "--datasets", datasets, "--splits", "test"]
+        asked += ["--copies", 2, "--limit", 192, "--out", judged / "attempts" / f"{label}.jsonl"]
+        run("training.propose", *asked)
+    attempts = [judged / "attempts" / f"{label}.jsonl" for label in models]
+    limits = ["--builders", 2, "--build-seconds", 60]
+    results = judged / "results" / "models.jsonl"
+    run("training.evaluate", *attempts, "--tasks", tasks, "--out", results, *limits)
+    plots = folder / "images"
+    told = ["--out", folder / "summary.json", "--datasets", datasets, "--plots", plots]
+    run("training.report", judged, *told)
+    found = json.loads((folder / "summary.json").read_text())
+    right = {
+        (each.workload, each.script) for each in read(results, Result) if each.stage == "measured"
+    }
+    assert right
+    for label in models:
+        written = read(judged / "attempts" / f"{label}.jsonl", Attempt)
+        for kind, count in (("construct", 4), ("refine", 2)):
+            those = [each for each in written if each.kind == kind and each.source == label]
+            assert len(those) == count
+            share = sum((each.workload, each.script) in right for each in those) / count
+            assert found["correctness"][label][kind]["rate"] == pytest.approx(share)
+    assert (plots / "model-correctness.svg").is_file()
