@@ -35,7 +35,7 @@ TVM = "0.27"
 """The release that scripts are for."""
 
 LONGEST = 4000
-"""Characters of a script in an example. Those with index maps have up to 27,000."""
+"""Characters of a script in an example. Those with index maps can be several times as long."""
 
 Message = dict[str, str]
 """A turn of a chat: `role` and `content`."""
