@@ -18,7 +18,7 @@ from training.model.decoder import Decoder
 from training.model.index_maps import index_maps, parts_of_map, pieces
 from training.model.sample import Request, Sampling, sample
 from training.model.sequences import ask
-from training.model.vocabulary import corpus, training_scripts
+from training.model.vocabulary import corpus, training_sets
 from training.sft import HuggingFaceEncoder
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
@@ -111,6 +111,7 @@ def test_an_index_map_is_what_it_is_cut_into(cut):
     rows = sequences.rows(files.DATASETS, "pretrain", "train")[::4]
     maps = {text for row in rows for text in index_maps(row["script"])}
     assert len(maps) > 500
+    assert 565 <= min(map(len, maps)) <= max(map(len, maps)) <= 4248
     for text in maps:
         parts = list(cut(text))
         assert "".join(parts) == text
@@ -131,16 +132,16 @@ def test_a_token_of_an_index_map_is_a_choice(tokenizer):
 
 
 def test_the_vocabulary_is_learnt_from_training_data_alone():
-    sets = list(training_scripts())
+    sets = training_sets()
     train = [
         row
         for name in ("pretrain", "construct", "refine")
         for row in sequences.rows(files.DATASETS, name, "train")
     ]
-    assert {script for each in sets for script in each} == {row["script"] for row in train}
-    some = [each[:500] for each in sets]
+    assert {row["script"] for found in sets for row in found} == {row["script"] for row in train}
+    some = [found[:500] for found in sets]
     assert "".join(corpus(some, 10**9, 0, set())) == "".join(
-        script for each in some for script in each
+        row["script"] for found in some for row in found
     )
     # A short script may be right for many workloads; what tells them apart is the workload.
     held = {

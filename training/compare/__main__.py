@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import shlex
 import sys
 from typing import Any
 
@@ -27,16 +26,15 @@ from training.compare.grammars import FORMS, SERVERS, fields
 from training.compare.local import Local
 from training.compare.prompts import Examples, messages
 from training.compare.record import Job, Record, left
-from training.evaluate.card import run_facts
+from training.evaluate.card import command_of, run_facts
 from training.evaluate.results import files_or_exit, resumable
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Do what the command line asks for."""
     options = _parser().parse_args(arguments)
-    said = sys.argv[1:] if arguments is None else arguments
     with resumable():
-        _ask(options, shlex.join(["python", "-m", "training.compare", *said]))
+        _ask(options, command_of("training.compare", arguments))
 
 
 def _ask(options: argparse.Namespace, command: str) -> None:

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -30,9 +31,10 @@ def run_facts(device: str, command: str, facts: dict[str, Any] | None = None) ->
     return Run(now, command, card, versions, facts or {})
 
 
-def command_of(program: str) -> str:
-    """Return the command line of this process, which runs a module."""
-    return shlex.join(["python", "-m", program, *sys.argv[1:]])
+def command_of(program: str, arguments: Sequence[str] | None = None) -> str:
+    """Return the command line that runs a module, by default with the arguments of this process."""
+    said = sys.argv[1:] if arguments is None else arguments
+    return shlex.join(["python", "-m", program, *said])
 
 
 def processor() -> str:

@@ -1,6 +1,6 @@
 """Phrases for the index maps of tensor-core scripts.
 
-They are JSON of 600 to 4,300 characters, of which a few numbers are to be chosen: sizes, and the
+They are JSON of 565 to 4,248 characters, of which a few numbers are to be chosen: sizes, and the
 numbers of random variables. What lies between these is the same over and over, so that it is taken
 as it is, and a frequent map as a whole: each token of a map is a choice. Byte-pair merges would cut
 it into pieces that depend on what else is frequent.
@@ -12,18 +12,15 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from tracescript.tokens.phrases import fault_of
+from tracescript.tokens.phrases import MAX_PHRASE, fault_of
 
 CHOICE = re.compile(r'((?<=\\"value\\"):\d+|(?<=\\"value\\": )\d+|(?<=\\")v\d+(?=\\"))')
 """What is to be chosen in an index map: the value of an integer, the name of a variable."""
 
-_LONGEST = 1000
-"""Characters of a phrase, at most."""
 
-
-def phrases_of_maps(sets: Iterable[list[str]], uses: int) -> list[str]:
+def phrases_of_maps(scripts: Iterable[str], uses: int) -> list[str]:
     """The pieces of index maps that are used so often, and the parts of the other maps."""
-    maps = Counter(text for scripts in sets for each in scripts for text in index_maps(each))
+    maps = Counter(text for each in scripts for text in index_maps(each))
     wholes = _frequent(maps, uses, pieces)
     rest = Counter({text: n for text, n in maps.items() if not wholes.issuperset(pieces(text))})
     parts = _frequent(rest, uses, parts_of_map)
@@ -61,7 +58,7 @@ def pieces(text: str) -> Iterator[str]:
         if part[-1:].isdigit():
             choice = part
             continue
-        if len(piece) + len(choice) + len(part) > _LONGEST:
+        if len(piece) + len(choice) + len(part) > MAX_PHRASE:
             yield piece
             piece = ""
         piece += choice + part
@@ -77,8 +74,8 @@ def parts_of_map(text: str) -> Iterator[str]:
     """
     for part in CHOICE.split(text):
         rest = part
-        while len(rest) > _LONGEST:
-            end = rest.rindex("},", 0, _LONGEST) + 1
+        while len(rest) > MAX_PHRASE:
+            end = rest.rindex("},", 0, MAX_PHRASE) + 1
             yield rest[:end]
             rest = rest[end:]
         yield rest

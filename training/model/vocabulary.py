@@ -16,10 +16,12 @@ import argparse
 import random
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from tracescript.tokens import Tokenizer
 from training.data import files
+from training.evaluate.results import files_or_exit
 from training.model.index_maps import phrases_of_maps, without
 from training.model.sequences import rows
 
@@ -37,34 +39,32 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, required=True, help="the vocabulary, a JSON file")
     options = parser.parse_args()
-    scripts = list(training_scripts())
-    maps = phrases_of_maps(scripts, options.uses)
-    texts = corpus(scripts, options.scripts, options.prompts, set(maps))
-    learnt = Tokenizer.train(texts, options.size - len(maps), progress=print)
-    Tokenizer(dict.fromkeys([*learnt.phrases, *maps])).save(options.out)
+    with files_or_exit("vocabulary"):
+        sets = training_sets()
+        maps = phrases_of_maps((row["script"] for found in sets for row in found), options.uses)
+        texts = corpus(sets, options.scripts, options.prompts, set(maps))
+        learnt = Tokenizer.train(texts, options.size - len(maps), progress=print)
+        Tokenizer(dict.fromkeys([*learnt.phrases, *maps])).save(options.out)
 
 
-def training_scripts() -> Iterator[list[str]]:
-    """The scripts of each training set, in an order of chance."""
-    for name in ("pretrain", "construct", "refine"):
-        found = [row["script"] for row in rows(files.DATASETS, name, "train")]
+def training_sets() -> list[list[files.Row]]:
+    """The rows of each training set, in an order of chance."""
+    sets = [rows(files.DATASETS, name, "train") for name in ("pretrain", "construct", "refine")]
+    for found in sets:
         random.Random(0).shuffle(found)
-        yield found
+    return sets
 
 
-def corpus(sets: Iterable[list[str]], scripts: int, prompts: int, known: set[str]) -> Iterator[str]:
+def corpus(
+    sets: Iterable[list[files.Row]], scripts: int, prompts: int, known: set[str]
+) -> Iterator[str]:
     """The texts to learn from: scripts without known index maps, prompts without numbers."""
     for found in sets:
-        for script in found[:scripts]:
-            yield from without(script, known)
-    seen: set[str] = set()
-    for name in ("pretrain", "construct", "refine"):
-        found = [row["prompt"] for row in rows(files.DATASETS, name, "train")]
-        random.Random(0).shuffle(found)
-        for prompt in found:
-            if len(seen) < prompts and prompt not in seen:
-                seen.add(prompt)
-                yield from filter(None, NUMBER.split(prompt))
+        for row in found[:scripts]:
+            yield from without(row["script"], known)
+    distinct = dict.fromkeys(row["prompt"] for found in sets for row in found)
+    for prompt in islice(distinct, prompts):
+        yield from filter(None, NUMBER.split(prompt))
 
 
 if __name__ == "__main__":

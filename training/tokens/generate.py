@@ -22,6 +22,7 @@ from typing import IO, Any, NamedTuple
 
 from tracescript.tvm import import_intrinsics
 from training import pool
+from training.evaluate.results import resumable
 from training.tokens import live, parts
 from training.workloads import spaces
 from training.workloads.workload import Workload, draw
@@ -51,11 +52,9 @@ def main() -> None:
             for index, workload in enumerate(wanted)
             if index not in done
         ]
-        try:
+        with resumable():
             if jobs:
                 _run(jobs, args.jobs, file)
-        except KeyboardInterrupt:
-            sys.exit("interrupted: the same command goes on from here")
         file.seek(0)
         parts.write_corpus(args.out, file, wanted)
 

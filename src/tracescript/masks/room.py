@@ -170,11 +170,12 @@ class Case:
 
     def _adds(self, position: Position) -> bool:
         """Whether `more_symbols` may be other than 0, or the task changes the position."""
-        if position.asks or position.line.block:
-            return True
-        if any(isinstance(goal, Brackets) for *_, goal in (position.origin or position).threads):
-            return True
-        return self._looks_up(position)
+        return (
+            position.asks
+            or position.line.block != 0
+            or _begins_factors(position)
+            or self._looks_up(position)
+        )
 
     def _looks_up(self, position: Position) -> bool:
         kind = self._room.machine.rules.kinds.get(position.line.kind)
@@ -192,28 +193,27 @@ class Case:
             return self.names.rest(position.name)
         if not self.extents:
             return 0
-        goals = [goal for *_, goal in (position.origin or position).threads]
-        if any(isinstance(goal, Brackets) for goal in goals):
-            return self._more_for_factors(goals, scope.extent(first_distance(line)))
+        if _begins_factors(position):
+            return self._more_for_factors(position, scope.extent(first_distance(line)))
         if position.line.block:
             known = scope.loop_count(position.line.block)
-            return self._more_for_loops(position, goals, known)
+            return self._more_for_loops(position, known)
         # Which block it will be is open.
         if self._looks_up(position):
             return self._more_for_run(scope.workload.most_loops)
         return 0
 
-    def _more_for_factors(self, goals: list[Goal], extent: int | None) -> int:
+    def _more_for_factors(self, position: Position, extent: int | None) -> int:
         rules = self._room.machine.rules
         return max(
             ways[0][0].symbols - others[0][0].symbols
-            for goal in goals
+            for goal in _goals(position)
             if isinstance(goal, Brackets)
             for ways in [rules.ways(goal.factors(rules).of(extent, rules))]
             for others in [rules.ways(goal.factors(rules))]
         )
 
-    def _more_for_loops(self, position: Position, goals: list[Goal], known: int | None) -> int:
+    def _more_for_loops(self, position: Position, known: int | None) -> int:
         if position.spelled:
             return (
                 0
@@ -221,7 +221,7 @@ class Case:
                 else len(f" l{known}") - len(position.spelled) + 1 - position.needs[0].symbols
             )
         more = 0 if known is None else self._more_for_run(known)
-        is_before_arrow = any(isinstance(goal, Arrow) for goal in goals)
+        is_before_arrow = any(isinstance(goal, Arrow) for goal in _goals(position))
         return more - 2 if is_before_arrow and not known else more
 
     def _more_for_run(self, count: int) -> int:
@@ -243,6 +243,15 @@ class Case:
             return known == demand.loops
         # A number that is spelled out, so far.
         return known > 0 and self._room.machine.is_spelled(f" l{known}", demand.loops or "")
+
+
+def _goals(position: Position) -> list[Goal]:
+    """What may come next at a position, or at the one where the word that is spelled began."""
+    return [goal for *_, goal in (position.origin or position).threads]
+
+
+def _begins_factors(position: Position) -> bool:
+    return any(isinstance(goal, Brackets) for goal in _goals(position))
 
 
 def _block(demand: Demand) -> int | str:

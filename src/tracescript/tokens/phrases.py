@@ -22,12 +22,19 @@ from tracescript.files.output import File, name_of, reading, writing
 from tracescript.tokens.pattern import WORD
 from tracescript.tokens.symbols import SYMBOL_COUNT, SYMBOLS, VOCABULARY_VERSION, split_symbols
 
-__all__ = ["MAX_VOCABULARY", "check_phrases", "fault_of", "read_phrases", "write_phrases"]
+__all__ = [
+    "MAX_PHRASE",
+    "MAX_VOCABULARY",
+    "check_phrases",
+    "fault_of",
+    "read_phrases",
+    "write_phrases",
+]
 
 MAX_VOCABULARY = 1 << 17
 """The most ids of a tokenizer."""
 
-_MAX_PHRASE = 1000
+MAX_PHRASE = 1000
 """In characters; the tokens of llguidance end at 1,023 bytes."""
 
 _MAX_FILE = 1 << 26
@@ -72,8 +79,8 @@ def fault_of(text: object, symbols: list[int]) -> str | None:
     """
     if not isinstance(text, str) or not text.isascii():
         return "a text of ASCII characters"
-    if len(text) > _MAX_PHRASE:
-        return f"at most {_MAX_PHRASE} characters"
+    if len(text) > MAX_PHRASE:
+        return f"at most {MAX_PHRASE} characters"
     parts = split_symbols(text.encode())
     if len(parts) < 2:
         return "a text of two symbols or more"
