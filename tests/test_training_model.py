@@ -18,7 +18,7 @@ from training.model.decoder import Decoder
 from training.model.index_maps import index_maps, parts_of_map, pieces
 from training.model.sample import Request, Sampling, sample
 from training.model.sequences import ask
-from training.model.vocabulary import corpus, training_sets
+from training.model.vocabulary import LOOKED_UP, corpus, training_sets
 from training.sft import HuggingFaceEncoder
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
@@ -106,6 +106,26 @@ def test_the_vocabulary_makes_sequences_short(tokenizer):
         assert all(tokenizer.decode(tokenizer.encode(row[column])) == row[column] for row in rows)
 
 
+def test_to_look_a_block_up_is_to_copy_its_name(tokenizer):
+    """The tokens of a name are the same in a prompt and in a script, known or new."""
+
+    def has(text, name):
+        ids, part = tokenizer.encode(text), tokenizer.encode(name)
+        return any(ids[place : place + len(part)] == part for place in range(len(ids)))
+
+    prompt = PROMPT.replace("double", "never_seen_before")
+    named = [(prompt, SCRIPT.replace("double", "never_seen_before"))]
+    for of in (("construct", "train"), ("pretrain", "validation")):
+        rows = sequences.rows(files.DATASETS, *of)[:300]
+        named += [(row["prompt"], row["script"]) for row in rows]
+    pairs = [(*both, name) for both in named for name in set(LOOKED_UP.findall(both[1]))]
+    assert len(pairs) > 800
+    copied = [has(prompt, name) and has(script, name) for prompt, script, name in pairs]
+    assert copied[0]
+    # What one statement names twice, as the buffers of an argmax, a prompt may write in two lines.
+    assert copied.count(False) <= len(copied) // 100
+
+
 @pytest.mark.parametrize("cut", [pieces, parts_of_map])
 def test_an_index_map_is_what_it_is_cut_into(cut):
     rows = sequences.rows(files.DATASETS, "pretrain", "train")[::4]
@@ -128,7 +148,7 @@ def test_a_token_of_an_index_map_is_a_choice(tokenizer):
     assert len(maps) > 500
     lengths = sorted(len(tokenizer.encode(text)) for text in maps)
     assert lengths[len(maps) // 2] <= 3
-    assert lengths[len(maps) * 9 // 10] <= 12
+    assert lengths[len(maps) * 9 // 10] <= 13
 
 
 def test_the_vocabulary_is_learnt_from_training_data_alone():

@@ -7,7 +7,9 @@ writes scripts for the workloads of `training/datasets` reads prompts too, and h
 its own phrases make scripts and prompts shorter. Decision values, and numbers in prompts, are no
 part of phrases: each stays a token, or a few.
 
-Index maps have phrases of their own (`index_maps`); what is left of the scripts is learnt from.
+Index maps have phrases of their own (`index_maps`); what is left of the scripts is learnt from. The
+name of a block has tokens of its own, the same in a prompt and in a script, so that to look a block
+up is to copy it, also one that no training workload has.
 """
 
 from __future__ import annotations
@@ -27,6 +29,12 @@ from training.model.sequences import rows
 
 NUMBER = re.compile(r" \d+")
 
+LOOKED_UP = re.compile(r'(?m)(?<=^GetSBlock \|)( "(?!root")[^"\n]*")')
+"""The name of a block in a script; all have a root, which no prompt names."""
+
+NAMED = re.compile(r'(?m)^([A-Z]+)( "[^"\n]*")')
+"""The name of a buffer, and of the block that writes it, in a prompt."""
+
 
 def main() -> None:
     """Do what the command line asks for."""
@@ -35,7 +43,7 @@ def main() -> None:
     parser.add_argument("--scripts", type=int, default=6000, help="of each set (%(default)s)")
     parser.add_argument("--prompts", type=int, default=1500, help="of workloads (%(default)s)")
     parser.add_argument(
-        "--uses", type=int, default=50, help="of a part of index maps (%(default)s)"
+        "--uses", type=int, default=40, help="of a part of index maps (%(default)s)"
     )
     parser.add_argument("--out", type=Path, required=True, help="the vocabulary, a JSON file")
     options = parser.parse_args()
@@ -58,13 +66,18 @@ def training_sets() -> list[list[files.Row]]:
 def corpus(
     sets: Iterable[list[files.Row]], scripts: int, prompts: int, known: set[str]
 ) -> Iterator[str]:
-    """The texts to learn from: scripts without known index maps, prompts without numbers."""
+    """The texts to learn from: scripts without known index maps, prompts without numbers.
+
+    Where a name begins or ends, a text does.
+    """
     for found in sets:
         for row in found[:scripts]:
-            yield from without(row["script"], known)
+            for text in without(row["script"], known):
+                yield from filter(None, LOOKED_UP.split(text))
     distinct = dict.fromkeys(row["prompt"] for found in sets for row in found)
     for prompt in islice(distinct, prompts):
-        yield from filter(None, NUMBER.split(prompt))
+        for text in NAMED.split(prompt):
+            yield from filter(None, NUMBER.split(text))
 
 
 if __name__ == "__main__":
