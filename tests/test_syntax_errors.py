@@ -10,6 +10,9 @@ from tracescript import (
     MAX_OUTPUTS,
     Decision,
     Instruction,
+    MigrationError,
+    RefusedToken,
+    ReplayError,
     Trace,
     TraceFileError,
     TraceShapeError,
@@ -20,6 +23,7 @@ from tracescript import (
     testing,
     to_json,
 )
+from tracescript.errors import ModelError, Refusal
 from tracescript.reference import TERMINALS, _lark
 
 
@@ -134,6 +138,10 @@ def test_errors_survive_pickling():
         error_of("tracescript 2\n"),
         TraceShapeError("$[0]", "a list", "dict"),
         TraceFileError("cut off", file="log.trace", line=7),
+        RefusedToken(5, "'b-1'", 9, "Fuse ", "TVM says no"),
+        ReplayError("TVM says no", inst=3, text="Fuse b-1"),
+        MigrationError("0.27", (Refusal("$[0][0]", "it is old", "record it again"),)),
+        ModelError("model.safetensors", "all weights", "none"),
     ):
         copy = pickle.loads(pickle.dumps(error))
         assert type(copy) is type(error)

@@ -17,7 +17,6 @@ from training.model.batches import TokenBatches
 from training.model.decoder import Decoder
 from training.model.index_maps import index_maps, parts_of_map, pieces
 from training.model.sample import Request, Sampling, sample
-from training.model.sequences import ask
 from training.model.vocabulary import LOOKED_UP, corpus, training_sets
 from training.sft import HuggingFaceEncoder
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
@@ -25,6 +24,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 from tracescript import loads, workloads
 from tracescript.check import check
 from tracescript.masks import ScriptMasker, task_of
+from tracescript.proposals import ask
 from tracescript.tokens import Tokenizer
 
 ROOT = Path(__file__).parents[1]

@@ -11,7 +11,7 @@ import textwrap
 
 import pytest
 
-from tracescript import from_json, loads, to_json
+from tracescript import _child, from_json, loads, to_json
 
 tvm = pytest.importorskip("tvm", reason="the extra `tvm` is not installed")
 
@@ -368,7 +368,7 @@ def test_a_death_is_named_and_does_no_harm(two_nests, monkeypatch):
 
 
 def test_a_process_that_hangs_at_the_end_is_ended(two_nests, monkeypatch):
-    monkeypatch.setattr(rehearsal, "_END", 0.2)
+    monkeypatch.setattr(_child, "_END", 0.2)
     monkeypatch.setattr(rehearsal, "_processes", [])
     replay(loads("tracescript 1\n"), two_nests, isolated=True)
     (process,) = rehearsal._processes

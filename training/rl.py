@@ -36,6 +36,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from tracescript.masks import ScriptMasker
+from tracescript.proposals import ask
 from tracescript.tokens import Tokenizer
 from training.data import files
 from training.evaluate.card import command_of, run_facts
@@ -54,7 +55,7 @@ from training.model import network
 from training.model.asking import Question, request, text
 from training.model.runs import run, stops, write_log
 from training.model.sample import Sampling, sample
-from training.model.sequences import ask, load_tokenizer, rows
+from training.model.sequences import load_tokenizer, rows
 from training.rewards import reward, reward_unmeasured
 
 # An experimental part of TRL is used on purpose: it is the one that lets us sample ourselves.

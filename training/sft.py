@@ -28,12 +28,13 @@ from transformers import (
 )
 from transformers.utils import find_adapter_config_file
 
+from tracescript.proposals import Encoder
 from training.data import files
 from training.evaluate.results import files_or_exit
 from training.model import network, sequences
 from training.model.batches import TokenBatches
 from training.model.runs import run, stops, write_log
-from training.model.sequences import Encoder, Part, load_tokenizer
+from training.model.sequences import Part, load_tokenizer
 
 PARTS: tuple[Part, Part] = ("train", "validation")
 

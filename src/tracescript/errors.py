@@ -11,6 +11,7 @@ from typing import NamedTuple
 __all__ = [
     "IllegalToken",
     "MigrationError",
+    "ModelError",
     "Refusal",
     "RefusedToken",
     "ReplayError",
@@ -33,6 +34,10 @@ class TraceScriptError(Exception):
     Catch this one to catch them all; nothing else comes out of TraceScript for
     bad input.
     """
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle it for the processes that errors are sent between, and for `copy`."""
+        return _rebuild, (type(self), self.args, self.__dict__.copy())
 
 
 class TraceSyntaxError(TraceScriptError):
@@ -78,9 +83,6 @@ class TraceSyntaxError(TraceScriptError):
         if self.expected:
             lines.append("expected " + _any_of(self.expected))
         return "\n".join(lines)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.message, self.__dict__.copy())
 
 
 class TraceVersionError(TraceSyntaxError):
@@ -138,9 +140,6 @@ class TraceFileError(TraceScriptError):
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.message}"
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.message, self.__dict__.copy())
-
 
 class TokenizerError(TraceScriptError):
     """A text, a list of ids or a vocabulary is none that a tokenizer can use.
@@ -194,7 +193,6 @@ class RefusedToken(IllegalToken):
 
     def __init__(self, token: int, found: str, place: int, line: str, reason: str) -> None:
         super().__init__(token, found, place, line)
-        self.args = (token, found, place, line, reason)
         self.reason = reason
 
     def __str__(self) -> str:
@@ -223,9 +221,6 @@ class ReplayError(TraceScriptError):
         if self.inst is None:
             return self.reason
         return f"instruction {self.inst}, `{_shortened(self.text)}`: {self.reason}"
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.reason, self.__dict__.copy())
 
 
 class Refusal(NamedTuple):
@@ -283,15 +278,34 @@ class WorkloadError(TraceScriptError):
         return f"{self.place}: expected {self.expected}, found {self.found}"
 
 
+class ModelError(TraceScriptError):
+    """A model is not there, or is none that can propose scripts.
+
+    Attributes:
+        place: where: a folder, a file, or what is asked of the model.
+        expected: what stands there, or would be done.
+        found: what stands there now.
+    """
+
+    def __init__(self, place: str, expected: str, found: str) -> None:
+        super().__init__(place, expected, found)
+        self.place = place
+        self.expected = expected
+        self.found = found
+
+    def __str__(self) -> str:
+        return f"{self.place}: expected {self.expected}, found {self.found}"
+
+
 def _shortened(text: str) -> str:
     return text if len(text) <= 2 * _WINDOW else text[: 2 * _WINDOW] + "..."
 
 
 def _rebuild(
-    cls: type[TraceScriptError], message: str, state: dict[str, object]
+    cls: type[TraceScriptError], args: tuple[object, ...], state: dict[str, object]
 ) -> TraceScriptError:
-    """Unpickle an error whose constructor takes keywords; workers send errors this way."""
-    error = cls.__new__(cls, message)
+    """Make an error again without its constructor, which may take keywords."""
+    error = cls.__new__(cls, *args)
     error.__dict__.update(state)
     return error
 

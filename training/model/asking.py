@@ -8,11 +8,11 @@ import msgspec
 
 from tracescript import TraceScriptError, workloads
 from tracescript.masks import MaskState, ScriptMasker, TaskInfo, task_of
+from tracescript.proposals import ask
 from tracescript.tokens import Tokenizer
 from training.data import files
 from training.evaluate.results import Task
 from training.model.sample import Request
-from training.model.sequences import ask
 
 __all__ = ["Question", "request", "text", "warm"]
 

@@ -1,10 +1,7 @@
-r"""What the model reads and writes, as tokens: two tasks, one form.
+"""What the model reads and writes, as tokens: the examples of the training data.
 
-    construct:  <bos> prompt <bos> script <eos>
-    refine:     <bos> prompt <bos> given <bos> script <eos>
-
-A prompt is the text of a workload (`tracescript.workloads`), a script is TraceScript. The model
-learns the last part alone.
+What it is asked is what `tracescript.proposals.ask` makes. The script and its end follow, and are
+all that it learns.
 """
 
 from __future__ import annotations
@@ -13,21 +10,20 @@ import os
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 import msgspec
 import pyarrow.parquet as pq
 
+from tracescript.proposals import Encoder, ask
 from tracescript.tokens import Tokenizer
 from training import pool
 from training.data import files
 
 __all__ = [
     "TOKENIZER",
-    "Encoder",
     "Part",
     "Sequence",
-    "ask",
     "load_tokenizer",
     "measured",
     "rows",
@@ -47,29 +43,6 @@ _SHARE = 1000
 Part = Literal["train", "validation"]
 
 
-class Encoder(Protocol):
-    """A tokenizer, as far as sequences need it: ours, or one of Hugging Face."""
-
-    @property
-    def bos_id(self) -> int:
-        """The id that stands in front of each part."""
-        ...
-
-    @property
-    def eos_id(self) -> int:
-        """The id at the end."""
-        ...
-
-    @property
-    def pad_id(self) -> int:
-        """The id that fills up batches."""
-        ...
-
-    def encode(self, text: str) -> list[int]:
-        """Give the ids of a text, without special tokens."""
-        ...
-
-
 class Sequence(msgspec.Struct, frozen=True):
     """An example as tokens."""
 
@@ -86,19 +59,6 @@ class Sequence(msgspec.Struct, frozen=True):
 def load_tokenizer() -> Tokenizer:
     """The tokenizer that `training.model.vocabulary` made."""
     return Tokenizer.load(TOKENIZER)
-
-
-def ask(encoder: Encoder, prompt: str, given: str | None = None) -> list[int]:
-    """What the model is given before it writes.
-
-    Args:
-        encoder: the tokenizer of the model.
-        prompt: the text of a workload.
-        given: the script to refine; None is to construct one.
-    """
-    mark = encoder.bos_id
-    ids = [mark, *encoder.encode(prompt), mark]
-    return ids if given is None else [*ids, *encoder.encode(given), mark]
 
 
 def sequence(encoder: Encoder, prompt: str, script: str, given: str | None = None) -> Sequence:

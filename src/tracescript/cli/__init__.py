@@ -15,6 +15,7 @@ from tracescript.cli import (
     grammar,
     graph,
     migrate,
+    propose,
     replay,
     show,
     stats,
@@ -23,6 +24,21 @@ from tracescript.cli import (
 from tracescript.errors import TraceScriptError
 
 __all__ = ["main"]
+
+_MODULES = (
+    convert,
+    show,
+    diff,
+    graph,
+    check,
+    migrate,
+    replay,
+    propose,
+    stats,
+    tokens,
+    grammar,
+)
+"""In the order of the help."""
 
 _DESCRIPTION = """\
 TraceScript: the exact, compact text form of TVM MetaSchedule traces.
@@ -72,6 +88,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version('tracescript')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (convert, show, diff, graph, check, migrate, replay, stats, tokens, grammar):
+    for module in _MODULES:
         module.add_commands(commands)
     return parser

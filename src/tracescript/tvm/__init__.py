@@ -11,6 +11,7 @@ from tracescript.tvm.database import (
 )
 from tracescript.tvm.intrinsics import import_intrinsics
 from tracescript.tvm.oracle import Oracle, OracleState
+from tracescript.tvm.python_source import python_source
 from tracescript.tvm.rehearsal import end_rehearsals
 from tracescript.tvm.replay import replay
 from tracescript.tvm.tasks import task_of
@@ -34,6 +35,7 @@ __all__ = [
     "import_intrinsics",
     "module_of",
     "module_texts",
+    "python_source",
     "replay",
     "task_of",
     "to_tvm",

@@ -1,7 +1,7 @@
 """Apply traces in a process of its own, which may die or hang without harm.
 
 One process serves them one after the other, so that TVM is imported once; another takes its
-place when it has died. It is started afresh, not forked: TVM has threads.
+place when it has died.
 """
 
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
@@ -12,17 +12,12 @@ from __future__ import annotations
 
 import atexit
 import json
-import os
-import signal
-import subprocess
-import sys
 import threading
-import time
-from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
 import tvm
 
+from tracescript._child import Child, Lost
 from tracescript.errors import ReplayError
 from tracescript.json_trace import from_json, to_json
 from tracescript.model import Trace
@@ -36,9 +31,6 @@ _CODE = "import sys; from tracescript.tvm.rehearsal import serve; serve(int(sys.
 
 _START = 300.0
 """Seconds that a new process may take to import TVM."""
-
-_END = 10.0
-"""Seconds that a process may take to end."""
 
 _READY = _DONE = b"null"
 
@@ -54,7 +46,19 @@ def rehearse(trace: Trace, module: str, seed: int | None, timeout: float) -> Fai
     """
     job = json.dumps([to_json(trace), module, seed]).encode()
     with _LOCK:
-        return _usable_process().ask(job, timeout)
+        process = _usable_process()
+        process.ask(job, timeout)
+        return _failure(process)
+
+
+def _failure(process: Child) -> Failure | None:
+    position = None
+    try:
+        while isinstance(answer := json.loads(process.answer()), int):
+            position = answer
+    except Lost as lost:
+        return Failure(position, f"TVM {lost}")
+    return answer and Failure(*answer)
 
 
 def serve(handle: int) -> None:
@@ -82,73 +86,22 @@ def serve(handle: int) -> None:
         pipe.send_bytes(_DONE if failure is None else json.dumps(failure).encode())
 
 
-class _Process:
-    """The other process."""
-
-    def __init__(self) -> None:
-        self._pipe, theirs = Pipe()
-        handle = theirs.fileno()
-        self._child = subprocess.Popen(
-            [sys.executable, "-c", _CODE, str(handle)],
-            pass_fds=[handle],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        theirs.close()
-        self._owner = os.getpid()
-        failure = self._answer(_START)
-        if failure is not None:
-            raise ReplayError(f"the process for rehearsals does not start: {failure.reason}")
-
-    @property
-    def is_usable(self) -> bool:
-        """Whether it lives, and is not that of the process that this one was forked from."""
-        return self._owner == os.getpid() and self._child.poll() is None
-
-    def ask(self, job: bytes, timeout: float) -> Failure | None:
-        self._pipe.send_bytes(job)
-        return self._answer(timeout)
-
-    def _answer(self, timeout: float) -> Failure | None:
-        position, end = None, time.monotonic() + timeout
-        while (left := end - time.monotonic()) > 0 and self._pipe.poll(left):
-            try:
-                answer = json.loads(self._pipe.recv_bytes())
-            except EOFError:
-                return Failure(position, f"TVM {self._death()}")
-            if not isinstance(answer, int):
-                return answer and Failure(*answer)
-            position = answer
-        self._child.kill()
-        self._death()
-        return Failure(position, f"TVM was not done after {timeout:g} seconds")
-
-    def _death(self) -> str:
-        status = self._child.wait()
-        self._pipe.close()
-        if status >= 0:
-            return f"ended with status {status}"
-        return f"died of {signal.Signals(-status).name}"
-
-    def end(self) -> None:
-        """Let the process end, which it does by itself at the end of the pipe."""
-        self._pipe.close()
-        try:
-            self._child.wait(_END)
-        except subprocess.TimeoutExpired:
-            self._child.kill()
-            self._child.wait()
-
-
 _LOCK = threading.Lock()
-_processes: list[_Process] = []
+_processes: list[Child] = []
 
 
-def _usable_process() -> _Process:
+def _usable_process() -> Child:
     if not _processes or not _processes[0].is_usable:
-        _processes[:] = [_Process()]
+        _processes[:] = [_new_process()]
     return _processes[0]
+
+
+def _new_process() -> Child:
+    process = Child(_CODE, _START)
+    failure = _failure(process)
+    if failure is not None:
+        raise ReplayError(f"the process for rehearsals does not start: {failure.reason}")
+    return process
 
 
 @atexit.register

@@ -1,0 +1,97 @@
+"""Random inputs of a workload that its kernels can be compared on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from tracescript.workloads import Block, Cast, Expr, Load, Op, Reinterpret, Workload
+from tracescript.workloads.sharing import Parts, expressions
+
+__all__ = ["STYLES", "Style", "Unmeasurable", "draw"]
+
+Style: TypeAlias = Literal["normal", "positive"]
+
+STYLES: tuple[Style, ...] = ("normal", "positive")
+"""Roots and logarithms want positive inputs."""
+
+_MOST = 100
+"""Integers that are no indices are below this, which every dtype can hold."""
+
+
+class Unmeasurable(Exception):
+    """Kernels of a workload cannot be compared; the text says why."""
+
+
+def draw(workload: Workload, style: Style, seed: int) -> list[Any]:
+    """A numpy array for each input of the workload, in their order.
+
+    The same arguments give the same arrays. Floats are normal, or the magnitudes of such plus 0.1.
+    Integers that the workload uses as indices are valid ones; others are below 100.
+
+    Raises:
+        Unmeasurable: an index is computed from integers in a way that has no known bounds, or
+            numpy does not know a dtype.
+    """
+    limits = _index_limits(workload)
+    generator = np.random.default_rng(seed)
+    drawn: list[Any] = []
+    for place, buffer in enumerate(workload.inputs):
+        dtype = numpy_dtype(buffer.dtype)
+        if "float" in buffer.dtype:
+            values = generator.standard_normal(buffer.shape)
+            values = np.abs(values) + 0.1 if style == "positive" else values
+        else:
+            most = 2 if buffer.dtype == "bool" else limits.get(place, _MOST)
+            values = generator.integers(0, most, buffer.shape)
+        # Of no dimensions, they are no arrays.
+        drawn.append(np.asarray(values).astype(dtype))
+    return drawn
+
+
+def numpy_dtype(name: str) -> Any:
+    """The dtype of a name of TVM's; importing TVM has taught numpy `bfloat16` and the like.
+
+    Raises:
+        Unmeasurable: numpy has none.
+    """
+    try:
+        return np.dtype(name)
+    except TypeError:
+        raise Unmeasurable(f"numpy has no {name}") from None
+
+
+def _index_limits(workload: Workload) -> dict[int, int]:
+    """For each input that is used as an index, how large the dimension is that it indexes."""
+    limits: dict[int, int] = {}
+    for block in workload.blocks:
+        for index, size in _indexing(workload, block):
+            for part in Parts([index]).exprs:
+                if isinstance(part, Load):
+                    _require_bounded(index)
+                    if part.buffer >= len(workload.inputs):
+                        raise Unmeasurable("an index is the result of a computation")
+                    limits[part.buffer] = min(limits.get(part.buffer, size), size)
+    return limits
+
+
+def _indexing(workload: Workload, block: Block) -> Iterator[tuple[Expr, int]]:
+    """The indices of a block, and the sizes of the dimensions that they are for."""
+    for output in block.outputs:
+        yield from zip(output.indices, output.buffer.shape, strict=True)
+    for part in Parts(expressions(block)).exprs:
+        if isinstance(part, Load):
+            yield from zip(part.indices, workload.buffers[part.buffer].shape, strict=True)
+
+
+def _require_bounded(index: Expr) -> None:
+    """An index is a loaded integer, perhaps cast or clipped."""
+    if isinstance(index, Op):
+        if index.name not in ("min", "max"):
+            raise Unmeasurable(f"an index is computed by {index.name}")
+        for arg in index.args:
+            _require_bounded(arg)
+    elif isinstance(index, (Cast, Reinterpret)):
+        _require_bounded(index.value)
