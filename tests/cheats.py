@@ -39,11 +39,11 @@ BODIES = {
 FAULTS = {
     "writes far outside": "y[i + 8000000, j] = x[i, j]",
     "never ends": (
-        "for k in range(1000000000):\n"
+        "for k, _ in T.grid(1000000000, 1000):\n"
         "    y[i, j] = T.max(x[i, j], y[i, j] * T.float32(0.5) + T.Cast('float32', k))"
     ),
 }
-"""What ends the process, or never ends."""
+"""What ends the process, or never ends: a GPU does some 10**9 iterations in seconds."""
 
 
 def relu():

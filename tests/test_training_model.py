@@ -1,6 +1,8 @@
 """The model's sequences, batches and samples, and a supervised training in small."""
 
+import copy
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -12,14 +14,20 @@ from hypothesis import strategies as st
 from training.attempts import Attempt
 from training.data import files
 from training.evaluate.results import Candidate, read
-from training.model import network, sequences
+from training.model import network, runs, sequences
 from training.model.batches import TokenBatches
 from training.model.decoder import Decoder
 from training.model.index_maps import index_maps, parts_of_map, pieces
 from training.model.sample import Request, Sampling, sample
 from training.model.vocabulary import LOOKED_UP, corpus, training_sets
 from training.sft import HuggingFaceEncoder
-from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+from transformers import (
+    AutoModelForCausalLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+    Trainer,
+    TrainingArguments,
+)
 
 from tracescript import loads, workloads
 from tracescript.check import check
@@ -290,6 +298,37 @@ def test_supervised_training(tmp_path):
     run("measured", "--start", valid, "--out", measured, *toy, "--epochs", 1)
     model = AutoModelForCausalLM.from_pretrained(measured)
     assert model.config.vocab_size == sequences.load_tokenizer().vocab_size
+
+
+def test_a_step_that_is_no_number_is_left_out(toy, tmp_path):
+    """Or each weight would be none from then on, as it was once on a GPU."""
+    model = copy.deepcopy(toy).train()
+    norms, passes = [], iter(range(100))
+
+    def spoil(gradient):
+        return gradient * float("nan") if next(passes) == 1 else gradient
+
+    model.lm_head.weight.register_hook(spoil)
+    ids = torch.arange(8)
+    trainer = Trainer(
+        model=model,
+        args=TrainingArguments(
+            str(tmp_path),
+            max_steps=4,
+            per_device_train_batch_size=1,
+            logging_steps=1,
+            report_to="none",
+            use_cpu=True,
+        ),
+        train_dataset=[{"input_ids": ids, "labels": ids}] * 4,
+        callbacks=runs.callbacks(None),
+    )
+    for entry in runs.run(trainer, tmp_path):
+        norms += [entry["grad_norm"]] if "grad_norm" in entry else []
+    assert [math.isfinite(norm) for norm in norms] == [True, False, True, True]
+    weights = model.state_dict()
+    assert all(bool(value.isfinite().all()) for value in weights.values())
+    assert not torch.equal(weights["lm_head.weight"], toy.state_dict()["lm_head.weight"])
 
 
 def test_an_id_of_zero_is_an_id():

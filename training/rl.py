@@ -53,7 +53,7 @@ from training.evaluate.results import (
 from training.evaluate.screen import Screen
 from training.model import network
 from training.model.asking import Question, request, text
-from training.model.runs import run, stops, write_log
+from training.model.runs import callbacks, run, write_log
 from training.model.sample import Sampling, sample
 from training.model.sequences import load_tokenizer, rows
 from training.rewards import reward, reward_unmeasured
@@ -289,7 +289,7 @@ def train(
         train_dataset=Dataset.from_list([{"prompt": str(number)} for number in fit]),
         processing_class=tokenizer.to_huggingface(),
         rollout_func=roller.rollout,
-        callbacks=stops(options.seconds),
+        callbacks=callbacks(options.seconds),
     )
     history = run(trainer, options.out)
     write_log(options.out, history=history, stages=roller.stages)

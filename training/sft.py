@@ -33,7 +33,7 @@ from training.data import files
 from training.evaluate.results import files_or_exit
 from training.model import network, sequences
 from training.model.batches import TokenBatches
-from training.model.runs import run, stops, write_log
+from training.model.runs import callbacks, run, write_log
 from training.model.sequences import Part, load_tokenizer
 
 PARTS: tuple[Part, Part] = ("train", "validation")
@@ -69,7 +69,7 @@ def main() -> None:
         train_dataset=train,
         eval_dataset=validation,
         data_collator=Padding(encoder.pad_id),
-        callbacks=stops(options.seconds),
+        callbacks=callbacks(options.seconds),
     )
     history = run(trainer, options.out)
     write_log(options.out, parameters=model.num_parameters(), history=history)
