@@ -20,6 +20,7 @@ SYMBOLS = Tokenizer.default("symbol")
 PHRASES = Tokenizer.default("phrase")
 LEVELS = pytest.mark.parametrize("tokenizer", [SYMBOLS, PHRASES], ids=["symbol", "phrase"])
 ALL = {level: ScriptMasker(level, tvm=None) for level in (SYMBOLS, PHRASES)}
+SYMBOLIC = ScriptMasker(SYMBOLS)
 NEWEST = {level: ScriptMasker(level) for level in (SYMBOLS, PHRASES)}
 TASK = TaskInfo(
     (
@@ -29,6 +30,9 @@ TASK = TaskInfo(
         BlockInfo("deep", (2,) * 17),
     )
 )
+NAMED = TaskInfo(TASK.blocks, 'plus "é"')
+MAIN = TaskInfo(TASK.blocks, "main")
+TASKS = [None, TASK, NAMED, MAIN]
 START = 'GetSBlock | "C" "main" -> b\nGetLoops b-1 -> l3\n'
 
 
@@ -324,6 +328,39 @@ def test_blocks_exist(tokenizer):
 
 
 @LEVELS
+def test_only_blocks_of_the_workload_if_that_is_asked_for(tokenizer):
+    masker = ScriptMasker(tokenizer, constraints=Constraints(own=True))
+    find = 'GetSBlock | "{}" "main" -> b\n'
+    for name in ("C", "root", "T_relu", 'odd \\"é\\"'):
+        assert taken(masker, find.format(name), TASK) == find.format(name), name
+    for name in ("D", "A_shared", "T_relu_", "T_relu_1", "C_local_é\\n"):
+        assert taken(masker, find.format(name), TASK) != find.format(name), name
+    assert taken(masker, find.format("A_shared")) == find.format("A_shared")
+
+
+@LEVELS
+def test_the_function_exists(tokenizer):
+    masker = NEWEST[tokenizer]
+    find = 'GetSBlock | "C" "{}" -> b\n'
+    for task, name in ((NAMED, 'plus \\"é\\"'), (MAIN, "main"), (TASK, "C"), (None, "")):
+        assert taken(masker, find.format(name), task) == find.format(name), name
+    for task, name in (
+        (NAMED, "main"),
+        (NAMED, "plus"),
+        (MAIN, "mai"),
+        (MAIN, "mainly"),
+        (MAIN, ""),
+    ):
+        assert taken(masker, find.format(name), task) != find.format(name), name
+    assert next_texts(SYMBOLIC, 'GetSBlock | "C"', MAIN) == {b' "', b' "main"'}
+    assert next_texts(SYMBOLIC, 'GetSBlock | "C" "mai', MAIN) == {b"n"}
+    assert next_texts(SYMBOLIC, 'GetSBlock | "C" "main', MAIN) == {b'"'}
+    assert next_texts(SYMBOLIC, "GetSBlock |", NAMED) == {b' "', b' "root"'}
+    loose = ScriptMasker(tokenizer, constraints=Constraints(names=False))
+    assert taken(loose, find.format("main"), NAMED) == find.format("main")
+
+
+@LEVELS
 def test_a_task_can_be_set_aside(tokenizer):
     tile = START + "SamplePerfectTile l-3 | 2 64 -> v2 = [7 7]\n"
     name = 'GetSBlock | "D" "main" -> b\n'
@@ -363,6 +400,12 @@ def test_how_far_the_end_is(tokenizer):
         (masker, START + tile, None, 6),
         (loose, START + tile, TASK, 6),
         (masker, 'GetSBlock | "T_r', TASK, 10),
+        (masker, 'GetSBlock | "odd ', TASK, 13),
+        (masker, 'GetSBlock | "odd \\', TASK, 12),
+        (masker, 'GetSBlock | "C" "', NAMED, 16),
+        (masker, 'GetSBlock | "C" "plus', NAMED, 12),
+        (masker, 'GetSBlock | "T_r', NAMED, 21),
+        (masker, 'GetSBlock | "C"', MAIN, 5),
     ):
         state = mask.new(task)
         given = tokenizer.encode(HEADER + body)
@@ -391,11 +434,10 @@ def walk(masker, task, choices, length):
 
 
 @LEVELS
-@given(st.randoms(use_true_random=False), st.booleans(), st.integers(1, 100))
-def test_every_prefix_can_be_finished(tokenizer, choices, with_task, length):
+@given(st.randoms(use_true_random=False), st.sampled_from(TASKS), st.integers(1, 100))
+def test_every_prefix_can_be_finished(tokenizer, choices, task, length):
     """And what comes of it can be read, and has no error."""
-    masker = NEWEST[tokenizer]
-    finish(walk(masker, TASK if with_task else None, choices, length), tokenizer)
+    finish(walk(NEWEST[tokenizer], task, choices, length), tokenizer)
 
 
 def finish(state, tokenizer):

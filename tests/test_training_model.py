@@ -32,7 +32,7 @@ from transformers import (
 from tracescript import loads, workloads
 from tracescript.check import check
 from tracescript.masks import ScriptMasker, task_of
-from tracescript.proposals import ask
+from tracescript.proposals import ask, masker_of
 from tracescript.tokens import Tokenizer
 
 ROOT = Path(__file__).parents[1]
@@ -211,6 +211,22 @@ def test_masked_samples_are_scripts(toy, tokenizer):
             assert draw.ended
             assert len(draw.ids) < 24
             assert not check(loads(tokenizer.decode(draw.ids)))
+
+
+def test_masks_let_all_training_scripts_through(tokenizer):
+    """Though they let only blocks of the workload be looked up, and only its function."""
+    masker = masker_of(tokenizer)
+    tasks = {}
+    for name in ("pretrain", "construct", "refine"):
+        for row in sequences.rows(files.DATASETS, name, "train")[::100]:
+            prompt = row["prompt"]
+            if prompt not in tasks:
+                tasks[prompt] = task_of(workloads.loads(prompt))
+            state = masker.new(tasks[prompt])
+            ids = tokenizer.encode(row["script"])
+            assert state.try_advance(ids) == len(ids)
+            assert state.is_accepting()
+    assert len(tasks) > 500
 
 
 @pytest.mark.parametrize("masked", [False, True])

@@ -22,7 +22,7 @@ import torch
 from tqdm import tqdm
 from transformers import AutoModelForCausalLM
 
-from tracescript.masks import ScriptMasker
+from tracescript.proposals import masker_of
 from tracescript.tokens import Tokenizer
 from training.attempts import (
     Attempt,
@@ -63,7 +63,7 @@ def main() -> None:
     with files_or_exit("propose"):
         model: Any = AutoModelForCausalLM.from_pretrained(options.model, dtype=dtype)
     model = model.to("cuda" if on_gpu else "cpu").eval()
-    masker = None if options.no_mask else ScriptMasker(tokenizer)
+    masker = None if options.no_mask else masker_of(tokenizer)
     requests = [request(tokenizer, each, masker) for each in asked]
     if masker is not None:
         warm(masker, _examples(options.datasets))

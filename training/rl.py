@@ -36,7 +36,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from tracescript.masks import ScriptMasker
-from tracescript.proposals import ask
+from tracescript.proposals import ask, masker_of
 from tracescript.tokens import Tokenizer
 from training.data import files
 from training.evaluate.card import command_of, run_facts
@@ -274,7 +274,7 @@ def train(
         asked,
         judge,
         tokenizer,
-        None if options.no_mask else ScriptMasker(tokenizer),
+        None if options.no_mask else masker_of(tokenizer),
         options.limit,
         options.seed,
         reward_unmeasured if options.device == "none" else reward,

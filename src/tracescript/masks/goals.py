@@ -100,6 +100,7 @@ class Line(msgspec.Struct, frozen=True):
         numbers: what its attributes say about the decision.
         block: how far back the block is whose loops are looked up; 0 if that is not it.
         name: the name of the block that is looked up, None if that is not it.
+        function: likewise, that of the function in which it is looked up.
     """
 
     kind: str = ""
@@ -108,6 +109,7 @@ class Line(msgspec.Struct, frozen=True):
     numbers: tuple[int, ...] = ()
     block: int = 0
     name: str | None = None
+    function: str | None = None
 
 
 class Goal(msgspec.Struct, frozen=True):

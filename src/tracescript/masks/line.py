@@ -10,11 +10,12 @@ from typing import Any
 import msgspec
 
 from tracescript.encode import HEADER
-from tracescript.instructions import LETTERS, Form, Kind
+from tracescript.instructions import LETTERS, Form
 from tracescript.literals import unquote
 from tracescript.masks.factors import Brackets
 from tracescript.masks.goals import Goal, Line, Need, Rules, Thread, Way, best, push
 from tracescript.masks.lexemes import ANY_INT, IntDomain, Lexeme, Want
+from tracescript.masks.task import NameOf
 from tracescript.masks.values import (
     Exactly,
     Items,
@@ -31,6 +32,9 @@ _MOST_FACTORS = 64
 
 _MOST_CANDIDATES = 64
 """More than a choice has."""
+
+_NAMED: dict[str, NameOf] = {"name": "block", "func_name": "function"}
+"""What the attributes of a kind that finds a block are the names of."""
 
 _MOST_OUTPUTS = 999
 """More than `GetLoops` gives; the bound keeps a script below `MAX_OUTPUTS` for 1,000 lines."""
@@ -188,8 +192,11 @@ class Attrs(Goal, frozen=True):
         kind, line = rules.kinds[self.line.kind], self.line
         if kind.decision != "none" and isinstance(value, int):
             line = msgspec.structs.replace(line, numbers=(*line.numbers, value))
-        if rules.tracked and self._is_name(kind) and value is not None:
-            line = msgspec.structs.replace(line, name=unquote(f'"{value}"'))
+        named = self._names(rules) if value is not None else None
+        if named is not None:
+            name = unquote(f'"{value}"')
+            changed = {"name": name} if named == "block" else {"function": name}
+            line = msgspec.structs.replace(line, **changed)
         return Attrs(line, self.position + 1)
 
     def ways(self, rules: Rules) -> list[Way]:
@@ -220,7 +227,8 @@ class Attrs(Goal, frozen=True):
         """What is special about the inside of an attribute: its length, or that it is a name."""
         kind = rules.kinds[self.line.kind]
         if word.text == '"':
-            return Text(self.line, "name") if rules.tracked and self._is_name(kind) else None
+            named = self._names(rules)
+            return None if named is None else Text(self.line, named)
         if kind.decision != "categorical" or not rules.counts:
             return None
         items = _form(self.line, rules).attrs[self.position].slot.items
@@ -230,8 +238,11 @@ class Attrs(Goal, frozen=True):
         length = self.line.numbers[0]
         return Items(self.line, items, False, least=length, most=length)
 
-    def _is_name(self, kind: Kind) -> bool:
-        return kind.loops == "finds" and self.position == 0
+    def _names(self, rules: Rules) -> NameOf | None:
+        """What the attribute is the name of, if that is of interest."""
+        if not rules.tracked or rules.kinds[self.line.kind].loops != "finds":
+            return None
+        return _NAMED[_form(self.line, rules).attrs[self.position].name]
 
 
 class Outputs(Goal, frozen=True):

@@ -30,7 +30,9 @@ class Constraints(msgspec.Struct, frozen=True, kw_only=True):
         domains: a decision is one that the attributes allow.
         extents: the factors of a tile multiply to the extent of the loop, and `GetLoops` gives
             as many loops as the block has, where a task says so.
-        names: blocks that are looked up exist, where a task says so.
+        names: blocks that are looked up exist, and so do functions, where a task says so.
+        own: likewise, the blocks are the workload's own. Without it, names such as `C_local` will
+            do, which primitives may have made; MetaSchedule's traces look up none of them.
     """
 
     scope: bool = True
@@ -38,6 +40,7 @@ class Constraints(msgspec.Struct, frozen=True, kw_only=True):
     domains: bool = True
     extents: bool = True
     names: bool = True
+    own: bool = False
 
 
 ALL = Constraints()
@@ -47,7 +50,8 @@ class ScriptMasker:
     """The masks of one tokenizer and one release of TVM; sequences share it.
 
     Law: a script whose tokens `MaskState` has let through can be read by `loads`, and `check`
-    finds no error in it. Every trace that the release has recorded is let through.
+    finds no error in it. Every trace that the release has recorded is let through, unless `own`
+    is asked for.
 
     Args:
         tokenizer: the tokenizer, of either level.

@@ -23,7 +23,7 @@ def task_of(workload: Workload) -> TaskInfo:
     names = [buffer.name for buffer in workload.buffers]
     above = [_levels(block, names) for block in workload.blocks]
     inner = [each for levels in reversed(above) for each in levels[1:]]
-    return TaskInfo((*[levels[0] for levels in above], *inner))
+    return TaskInfo((*[levels[0] for levels in above], *inner), workload.name)
 
 
 def _levels(block: Block, names: list[str]) -> list[BlockInfo]:

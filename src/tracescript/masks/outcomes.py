@@ -12,7 +12,7 @@ from tracescript.masks.goals import Line, Need
 from tracescript.masks.lexemes import Lexeme
 from tracescript.masks.positions import Machine, Position, Step
 from tracescript.masks.scope import CHANGES
-from tracescript.masks.task import Names
+from tracescript.masks.task import NameOf, Names
 
 __all__ = ["Counts", "Demand", "LineEnd", "Outcome", "Trail", "Walker"]
 
@@ -24,17 +24,20 @@ class Demand(NamedTuple):
     """What a token takes for granted about a task.
 
     Attributes:
-        name: the name of a block that has to exist or, for `loops`, whose loops are meant.
+        name: the name of a block or function that has to exist or, for `loops`, of the block
+            whose loops are meant.
         whole: whether that is the whole name, or only its beginning.
         block: how far back the block is whose loops are meant, if it has no name here.
         loops: how many loops it has; None if nothing is said about that, "some" for any
             number but 0, and otherwise the beginning of a spelled-out number.
+        of: what it is the name of.
     """
 
     name: str | None = None
     whole: bool = True
     block: int = 0
     loops: int | str | None = None
+    of: NameOf = "block"
 
 
 class LineEnd(NamedTuple):
@@ -81,7 +84,7 @@ _PLACE = {"b": 0, "l": 1, "v": 2}
 class Walker:
     """Steps over the symbols of tokens.
 
-    Given names, blocks that have none of them are not gone on with. That is for
+    Given names, what has none of them is not gone on with. That is for
     positions inside a name, where there would be no end of names otherwise.
 
     Attributes:
@@ -117,13 +120,16 @@ class Walker:
     def _may_be_name(self, position: Position, symbol: int, names: Names) -> bool:
         """Whether a symbol inside a name goes on as some name does."""
         text = self.machine.symbols[symbol].text
-        return position.name is None or '"' in text or names.begins(position.name + text)
+        if position.name is None or '"' in text:
+            return True
+        return names.of(position.names).begins(position.name + text)
 
     def _is_name(self, position: Position, trail: Trail, names: Names) -> bool:
-        """Whether there can be a block of the name that has been spelled so far."""
-        if position.name is not None and not names.begins(position.name):
+        """Whether there can be what has been named so far."""
+        if position.name is not None and not names.of(position.names).begins(position.name):
             return False
-        return all(d.name is None or not d.whole or names.have(d.name) for d in trail.demands)
+        named = [(names.of(d.of), d.name) for d in trail.demands if d.whole]
+        return all(name is None or known.have(name) for known, name in named)
 
     def outcome(self, position: Position, trail: Trail) -> Outcome:
         """Where a token leads whose symbols left this trail."""
@@ -144,9 +150,11 @@ class Walker:
                 trail = self._define(line, word, trail)
             elif self.machine.rules.tracked:
                 trail = self._track(line, word, trail)
-        name = step.position.line.name
-        if name is not None and position.line.name is None:
-            trail = trail._replace(demands=(*trail.demands, Demand(name)))
+        before, after = position.line, step.position.line
+        if after.name is not None and before.name is None:
+            trail = _with(trail, Demand(after.name))
+        if after.function is not None and before.function is None:
+            trail = _with(trail, Demand(after.function, of="function"))
         return trail
 
     def _define(self, line: Line, word: Lexeme, trail: Trail) -> Trail:
@@ -178,13 +186,17 @@ def _with_loops(line: Line, count: int | str, trail: Trail) -> Trail:
     if within and name is None:
         return trail
     block = 0 if within else line.block - len(trail.blocks)
-    return trail._replace(demands=(*trail.demands, Demand(name, block=block, loops=count)))
+    return _with(trail, Demand(name, block=block, loops=count))
+
+
+def _with(trail: Trail, demand: Demand) -> Trail:
+    return trail._replace(demands=(*trail.demands, demand))
 
 
 def _unfinished(position: Position, trail: Trail) -> tuple[Demand, ...]:
     """What a name or a number demands that has only been begun."""
     if position.name is not None:
-        return (Demand(position.name, whole=False),)
+        return (Demand(position.name, whole=False, of=position.names),)
     if position.line.block and position.spelled:
         alone = trail._replace(demands=())
         return _with_loops(position.line, position.spelled, alone).demands

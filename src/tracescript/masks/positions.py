@@ -14,6 +14,7 @@ from tracescript.masks.factors import Factors
 from tracescript.masks.goals import Line, Need, Rules, Thread, best
 from tracescript.masks.lexemes import Lexeme, Want, lexeme
 from tracescript.masks.line import End, Header, Start
+from tracescript.masks.task import NameOf
 from tracescript.masks.values import Exactly, Text
 
 __all__ = ["Machine", "Position", "Step", "Symbol"]
@@ -60,7 +61,8 @@ class Position:
         spelled: the bytes of it so far.
         needs: what it takes to finish the line.
         line: what is known of the line.
-        name: the beginning of the name of a block, if that is where this is.
+        name: the beginning of the name of a block or function, if that is where this is.
+        names: what it is the name of.
         asks: a task has something to say about what comes next.
         may_end_line: the line lacks nothing.
         begins_line: a line has been finished and none begun.
@@ -72,6 +74,7 @@ class Position:
         "line",
         "may_end_line",
         "name",
+        "names",
         "needs",
         "origin",
         "spelled",
@@ -88,7 +91,11 @@ class Position:
         self.spelled = spelled
         self.steps: dict[int, Step | None] = {}
         goals = [goal for *_, goal in threads]
-        self.name = next((g.raw for g in goals if isinstance(g, Text) and g.rule == "name"), None)
+        self.name: str | None = None
+        self.names: NameOf = "block"
+        for goal in goals:
+            if isinstance(goal, Text) and (goal.rule == "block" or goal.rule == "function"):
+                self.name, self.names = goal.raw, goal.rule
         self.asks = self.name is not None or any(
             isinstance(g, Factors) and g.pending for g in goals
         )

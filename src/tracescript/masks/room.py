@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
+from tracescript.instructions import LoopEffect
 from tracescript.masks.bitmask import Bitmask, bitmask, union, without
 from tracescript.masks.factors import Brackets, Factors
 from tracescript.masks.goals import Goal, Thread
@@ -12,6 +13,7 @@ from tracescript.masks.line import Arrow
 from tracescript.masks.outcomes import Demand, Outcome, Walker
 from tracescript.masks.positions import Machine, Position
 from tracescript.masks.scope import Scope, first_distance
+from tracescript.masks.strings import rest_of_string
 from tracescript.masks.tables import Table, Tree
 from tracescript.masks.task import Names
 from tracescript.masks.values import Text
@@ -66,7 +68,7 @@ class Room:
             self._shelf = self.shelf(None)
 
     def shelf(self, names: Names | None) -> _Shelf:
-        """Tables that have only these names of blocks, if some are given."""
+        """Tables that have only these names, if some are given."""
         return _Shelf(Walker(self.machine, names), self._tokenizer, self._tree)
 
     def _case(self, names: Names, keeps_names: bool, extents: bool) -> Case:
@@ -111,7 +113,7 @@ class Case:
     """What is known of the blocks of a workload, in a room.
 
     Attributes:
-        names: the names that blocks can have.
+        names: the names that blocks and functions can have.
         extents: whether extents and numbers of loops are enforced.
     """
 
@@ -146,11 +148,14 @@ class Case:
         for *below, goal in position.threads:
             if isinstance(goal, Factors) and goal.pending:
                 threads.add((*below, goal.of(extent, rules)))
-            elif isinstance(goal, Text) and (not self._keeps_names or self.names.goes_on(goal.raw)):
+            elif isinstance(goal, Text) and self._is_free(position, goal.raw):
                 threads.add((*below, Text(goal.line, "free", goal.state)))
             else:
                 threads.add((*below, goal))
         return frozenset(threads)
+
+    def _is_free(self, position: Position, raw: str) -> bool:
+        return not self._keeps_names or self.names.of(position.names).goes_on(raw)
 
     def restrict(self, table: Table, mask: Bitmask, scope: Scope) -> Bitmask:
         """A mask without the tokens that take something for granted that is not so."""
@@ -174,12 +179,13 @@ class Case:
             position.asks
             or position.line.block != 0
             or _begins_factors(position)
-            or self._looks_up(position)
+            or self._loops(position) in ("looks up", "finds")
         )
 
-    def _looks_up(self, position: Position) -> bool:
+    def _loops(self, position: Position) -> LoopEffect | None:
+        """What the kind of the line has to do with loops, None at the beginning of a line."""
         kind = self._room.machine.rules.kinds.get(position.line.kind)
-        return kind is not None and kind.loops == "looks up"
+        return None if kind is None else kind.loops
 
     def allows(self, demand: Demand, scope: Scope) -> bool:
         """Whether what a token takes for granted is so."""
@@ -189,8 +195,8 @@ class Case:
 
     def more_symbols(self, position: Position, scope: Scope, line: str) -> int:
         """How many more symbols a line takes than its position alone tells."""
-        if position.name is not None:
-            return self.names.rest(position.name)
+        if self._loops(position) == "finds":
+            return self._more_for_names(position)
         if not self.extents:
             return 0
         if _begins_factors(position):
@@ -199,9 +205,26 @@ class Case:
             known = scope.loop_count(position.line.block)
             return self._more_for_loops(position, known)
         # Which block it will be is open.
-        if self._looks_up(position):
+        if self._loops(position) == "looks up":
             return self._more_for_run(scope.workload.most_loops)
         return 0
+
+    def _more_for_names(self, position: Position) -> int:
+        if not self._keeps_names or position.line.function is not None:
+            return 0
+        rest = 0
+        if position.name is not None:
+            # What the string itself lacks, such as half of a character, counts already.
+            rest = self.names.of(position.names).rest(position.name) - _lacking(position)
+            if position.names == "function":
+                return rest
+        return rest + self._more_for_function
+
+    @cached_property
+    def _more_for_function(self) -> int:
+        """How many more symbols the shortest name of a function takes than an empty one."""
+        symbols, names = self._room.machine.rules.symbols, self.names.function
+        return min(-1 if f' "{name}"' in symbols else len(name) for name in names.known or {""})
 
     def _more_for_factors(self, position: Position, extent: int | None) -> int:
         rules = self._room.machine.rules
@@ -229,9 +252,8 @@ class Case:
 
     def _is_name(self, demand: Demand) -> bool:
         assert demand.name is not None
-        if demand.whole:
-            return self.names.have(demand.name)
-        return self.names.begins(demand.name)
+        names = self.names.of(demand.of)
+        return names.have(demand.name) if demand.whole else names.begins(demand.name)
 
     def _is_count(self, demand: Demand, scope: Scope) -> bool:
         known = scope.loop_count(_block(demand))
@@ -248,6 +270,13 @@ class Case:
 def _goals(position: Position) -> list[Goal]:
     """What may come next at a position, or at the one where the word that is spelled began."""
     return [goal for *_, goal in (position.origin or position).threads]
+
+
+def _lacking(position: Position) -> int:
+    """How many bytes a string lacks before its quote, whatever is to be in it."""
+    return next(
+        len(rest_of_string(goal.state)) - 1 for goal in _goals(position) if isinstance(goal, Text)
+    )
 
 
 def _begins_factors(position: Position) -> bool:
@@ -270,7 +299,7 @@ class _Verdict:
         self._counts = [
             d
             for d in table.demands
-            if d.loops is not None and (d.name is None or case.names.have(d.name))
+            if d.loops is not None and (d.name is None or case.names.block.have(d.name))
         ]
         self._blocks = list(dict.fromkeys(map(_block, self._counts)))
         self._names = self._refused(names, Scope())

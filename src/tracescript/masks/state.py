@@ -228,6 +228,8 @@ class MaskState:
 
     def _case_of(self, names: Names) -> Case:
         given = self._masker.constraints
+        if given.own:
+            names = names._replace(block=names.block.in_full)
         return self._room.case(names, given.names, given.extents)
 
     def _new_node(
@@ -253,7 +255,9 @@ class MaskState:
     def _far(self) -> int:
         """More symbols than a task can add to a line."""
         case = self._case_at(self._node)
-        return _FAR if case is None else _FAR + case.names.longest
+        return (
+            _FAR if case is None else _FAR + case.names.block.longest + case.names.function.longest
+        )
 
     def _possible(self, mask: Bitmask, table: Table) -> Bitmask:
         """A mask without what a task refuses."""

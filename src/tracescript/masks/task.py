@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
 from tracescript.literals import quote
 
-__all__ = ["BlockInfo", "Loops", "Names", "TaskInfo", "Workload"]
+__all__ = ["BlockInfo", "Loops", "NameOf", "NameSet", "Names", "TaskInfo", "Workload"]
 
 Loops: TypeAlias = "tuple[int | None, ...]"
 """The extents of the loops around a block, the outermost first; None for one not known."""
+
+
+NameOf: TypeAlias = Literal["block", "function"]
+"""What a name is of."""
 
 
 class Workload(Protocol):
@@ -48,9 +52,11 @@ class TaskInfo(msgspec.Struct, frozen=True):
 
     Attributes:
         blocks: its blocks. The block `root` is there in any case.
+        function: the name of its function; None if it has several, or it is not known.
     """
 
     blocks: tuple[BlockInfo, ...]
+    function: str | None = None
 
     def has_block(self, name: str) -> bool:
         """Whether there can be a block of that name.
@@ -62,14 +68,17 @@ class TaskInfo(msgspec.Struct, frozen=True):
         >>> [task.has_block(name) for name in ("C", "root", "A_shared", "B")]
         [True, True, True, False]
         """
-        return self.names.have(name)
+        return self.names.block.have(name)
 
     @property
     def names(self) -> Names:
-        """The names that its blocks can have."""
-        known = {"root", *(block.name for block in self.blocks)}
-        stems = {name for block in self.blocks for name in (block.name, *block.buffers) if name}
-        return Names(frozenset(map(_raw, known)), frozenset(_raw(stem + "_") for stem in stems))
+        """The names that its blocks and its function can have."""
+        blocks = {"root", *(block.name for block in self.blocks)}
+        made = {name for block in self.blocks for name in (block.name, *block.buffers) if name}
+        return Names(
+            NameSet.of(blocks, [name + "_" for name in made]),
+            NameSet.of([], [""]) if self.function is None else NameSet.of([self.function]),
+        )
 
     @property
     def most_loops(self) -> int:
@@ -81,8 +90,19 @@ class TaskInfo(msgspec.Struct, frozen=True):
         return next((block.loops for block in self.blocks if block.name == name), None)
 
 
-class Names(msgspec.Struct, frozen=True):
-    """The names that blocks can have, as the bytes of a script, in Latin-1.
+class Names(NamedTuple):
+    """The names that blocks can have, and those that functions can have."""
+
+    block: NameSet
+    function: NameSet
+
+    def of(self, what: NameOf) -> NameSet:
+        """Those of blocks, or those of functions."""
+        return self.block if what == "block" else self.function
+
+
+class NameSet(msgspec.Struct, frozen=True):
+    """Names as the bytes of a script, in Latin-1.
 
     Attributes:
         known: names that are known in full.
@@ -90,20 +110,25 @@ class Names(msgspec.Struct, frozen=True):
     """
 
     known: frozenset[str]
-    stems: frozenset[str] = frozenset()
+    stems: frozenset[str]
 
     @classmethod
-    def exactly(cls, names: Iterable[str]) -> Names:
-        """These names and no others."""
-        return cls(frozenset(map(_raw, names)))
+    def of(cls, names: Iterable[str], stems: Iterable[str] = ()) -> NameSet:
+        """These names, and those that begin like this; not as bytes."""
+        return cls(frozenset(map(_raw, names)), frozenset(map(_raw, stems)))
 
     @property
     def longest(self) -> int:
         """How many bytes the longest of the known names takes."""
-        return max(map(len, self.known))
+        return max(map(len, self.known), default=0)
+
+    @property
+    def in_full(self) -> NameSet:
+        """Those that are known in full."""
+        return NameSet(self.known, frozenset())
 
     def have(self, name: str) -> bool:
-        """Whether this is a name, of the workload or made by a primitive; not as bytes."""
+        """Whether this is a name, known in full or by its beginning; not as bytes."""
         raw = _raw(name)
         return raw in self.known or self.goes_on(raw)
 
@@ -112,7 +137,7 @@ class Names(msgspec.Struct, frozen=True):
         return self.goes_on(raw) or any(name.startswith(raw) for name in self._all())
 
     def goes_on(self, raw: str) -> bool:
-        """Whether this goes on after the name of a known block or buffer."""
+        """Whether this goes on after one of the stems."""
         return any(raw.startswith(stem) for stem in self.stems)
 
     def rest(self, raw: str) -> int:

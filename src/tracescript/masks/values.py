@@ -274,13 +274,13 @@ class Text(Goal, frozen=True):
     """The inside of a string, and its closing quote.
 
     Attributes:
-        rule: what the text must be; that of a `key` or a `name` is kept.
+        rule: what the text must be; that of a key, or of the name of a block or function, is kept.
         state: where in the string, as `strings` has it.
         raw: the bytes so far, as Latin-1, where they are kept.
         taken: the keys that a key must differ from.
     """
 
-    rule: Literal["free", "map", "key", "name"] = "free"
+    rule: Literal["free", "map", "key", "block", "function"] = "free"
     state: str = ""
     raw: str = ""
     taken: frozenset[str] = frozenset()

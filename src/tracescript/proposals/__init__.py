@@ -1,7 +1,7 @@
 """Scripts that a model proposes for a kernel, and what becomes of them."""
 
 from tracescript.errors import ModelError
-from tracescript.proposals.asking import TARGET, Encoder, ask, sampled_part
+from tracescript.proposals.asking import TARGET, Encoder, ask, masker_of, sampled_part
 from tracescript.proposals.folder import model_folder
 from tracescript.proposals.proposer import Proposal, Proposer
 from tracescript.proposals.ranking import Attempt, best
@@ -20,6 +20,7 @@ __all__ = [
     "Verdict",
     "ask",
     "best",
+    "masker_of",
     "model_folder",
     "sampled_part",
 ]

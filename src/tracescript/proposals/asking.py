@@ -15,11 +15,13 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from tracescript.instructions import KINDS
+from tracescript.masks import Constraints, ScriptMasker
 from tracescript.model import Instruction, Trace
+from tracescript.tokens import Tokenizer
 from tracescript.workloads import Attribute, Workload
 from tracescript.workloads.defaults import NAME, attributes
 
-__all__ = ["TARGET", "Encoder", "as_usual", "ask", "renamed", "sampled_part"]
+__all__ = ["TARGET", "Encoder", "as_usual", "ask", "masker_of", "renamed", "sampled_part"]
 
 TARGET = "nvidia/nvidia-h100"
 """What the model of the project was trained for."""
@@ -59,6 +61,14 @@ def ask(encoder: Encoder, prompt: str, given: str | None = None) -> list[int]:
     mark = encoder.bos_id
     ids = [mark, *encoder.encode(prompt), mark]
     return ids if given is None else [*ids, *encoder.encode(given), mark]
+
+
+def masker_of(tokenizer: Tokenizer) -> ScriptMasker:
+    """The masks under which the model writes: it looks up the workload's own blocks alone.
+
+    MetaSchedule's search looks up no others, so the model has not learnt which of them there are.
+    """
+    return ScriptMasker(tokenizer, constraints=Constraints(own=True))
 
 
 def as_usual(workload: Workload) -> Workload:

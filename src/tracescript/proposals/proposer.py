@@ -16,9 +16,9 @@ from tracescript.decode import loads
 from tracescript.encode import dumps
 from tracescript.errors import ModelError
 from tracescript.integrations.transformers import ScriptLogitsProcessor
-from tracescript.masks import ScriptMasker, task_of
+from tracescript.masks import task_of
 from tracescript.model import Trace
-from tracescript.proposals.asking import as_usual, ask, renamed, sampled_part
+from tracescript.proposals.asking import as_usual, ask, masker_of, renamed, sampled_part
 from tracescript.proposals.folder import FILES, model_folder
 from tracescript.tokens import Tokenizer
 from tracescript.workloads.defaults import NAME
@@ -60,7 +60,7 @@ class Proposer:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         folder = model_folder(os.fspath(folder))
         self._tokenizer = Tokenizer.load(folder / FILES[-1])
-        self._masker = ScriptMasker(self._tokenizer)
+        self._masker = masker_of(self._tokenizer)
         self._model = _loaded(folder)
         size = self._number("vocab_size", folder)
         if size != self._tokenizer.vocab_size:

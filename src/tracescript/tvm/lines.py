@@ -18,12 +18,12 @@ from tracescript.encode import write_value
 from tracescript.instructions import LETTERS
 from tracescript.json_trace import value_from_json
 from tracescript.masks.scope import CHANGES, Scope
-from tracescript.masks.task import Loops, Names
+from tracescript.masks.task import Loops, Names, NameSet
 from tracescript.model import Instruction
 from tracescript.tvm.boxes import unbox
 from tracescript.tvm.hazards import KNOWN, instruction_hazards
 from tracescript.tvm.steps import NO_DECISION, Decided, Refusal, Steps
-from tracescript.tvm.tasks import blocks_of, constant, extents_of
+from tracescript.tvm.tasks import blocks_of, constant, extents_of, functions_of
 
 __all__ = ["Lines", "LiveWorkload"]
 
@@ -46,8 +46,8 @@ class LiveWorkload:
 
     @cached_property
     def names(self) -> Names:
-        """The names of the blocks."""
-        return Names.exactly({"root", *self._loops})
+        """The names of the blocks and functions."""
+        return Names(NameSet.of({"root", *self._loops}), NameSet.of(functions_of(self._schedule)))
 
     @cached_property
     def _loops(self) -> dict[str, Loops | None]:

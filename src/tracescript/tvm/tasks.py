@@ -14,17 +14,25 @@ from tvm.tirx import IntImm, PrimFunc
 
 from tracescript.masks.task import BlockInfo, Loops, TaskInfo
 
-__all__ = ["blocks_of", "constant", "extents_of", "task_of"]
+__all__ = ["blocks_of", "constant", "extents_of", "functions_of", "task_of"]
 
 
 def task_of(module: Any) -> TaskInfo:
-    """The blocks of a module as masks take them: names, extents of loops, names of buffers.
+    """A module as masks take it: its blocks, with extents of loops and names of buffers.
 
     Args:
         module: a `tvm.IRModule` or a `PrimFunc`.
     """
     schedule = Schedule(module, debug_mask="none")
-    return TaskInfo(tuple([_block(schedule, block) for block in blocks_of(schedule)]))
+    blocks = tuple([_block(schedule, block) for block in blocks_of(schedule)])
+    names = functions_of(schedule)
+    return TaskInfo(blocks, names[0] if len(names) == 1 else None)
+
+
+def functions_of(schedule: Any) -> list[str]:
+    """The names of the functions that blocks can be in."""
+    functions = schedule.mod.functions.items()
+    return [str(name.name_hint) for name, made in functions if isinstance(made, PrimFunc)]
 
 
 def blocks_of(schedule: Any) -> Iterator[Any]:
@@ -32,9 +40,8 @@ def blocks_of(schedule: Any) -> Iterator[Any]:
 
     The schedule records the questions in its trace; ask a copy.
     """
-    functions = schedule.mod.functions.items()
-    for name in [name for name, definition in functions if isinstance(definition, PrimFunc)]:
-        above = [schedule.get_sblock("root", name.name_hint)]
+    for name in functions_of(schedule):
+        above = [schedule.get_sblock("root", name)]
         while above:
             inside = list(schedule.get_child_blocks(above.pop()))
             yield from inside
