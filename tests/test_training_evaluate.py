@@ -22,7 +22,7 @@ from training.evaluate.build import BuildJob, build, plain_library, target_of
 from training.evaluate.ends import TorchEnd
 from training.evaluate.evaluator import PRELOAD, Evaluator, RunJob, serve_runs
 from training.evaluate.funnel import funnel, table
-from training.evaluate.inputs import SETS, STYLES, UnfitError, draw, index_limits
+from training.evaluate.inputs import SETS, STYLES, UnfitError, draw
 from training.evaluate.reference import narrowest
 from training.evaluate.results import Candidate, Latency, Result, ResultFile, Run, Task, read
 from training.pool import BROKEN, Pool, results, wait
@@ -34,6 +34,7 @@ from tracescript import dumps, loads
 from tracescript.tvm import from_tvm, workload_of
 from tracescript.workloads import dumps as dumps_workload
 from tracescript.workloads import loads as loads_workload
+from tracescript.workloads.limits import index_limits
 
 ROOT = Path(__file__).parents[1]
 

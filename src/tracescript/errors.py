@@ -40,6 +40,19 @@ class TraceScriptError(Exception):
         return _rebuild, (type(self), self.args, self.__dict__.copy())
 
 
+class _Mismatch(TraceScriptError):
+    """Something else stands in a place than has to."""
+
+    def __init__(self, place: str, expected: str, found: str) -> None:
+        super().__init__(place, expected, found)
+        self.place = place
+        self.expected = expected
+        self.found = found
+
+    def __str__(self) -> str:
+        return f"{self.place}: expected {self.expected}, found {self.found}"
+
+
 class TraceSyntaxError(TraceScriptError):
     """A text is not a script. Mend the place that `line` and `column` name.
 
@@ -141,7 +154,7 @@ class TraceFileError(TraceScriptError):
         return f"{self.file}:{self.line}: {self.message}"
 
 
-class TokenizerError(TraceScriptError):
+class TokenizerError(_Mismatch):
     """A text, a list of ids or a vocabulary is none that a tokenizer can use.
 
     Attributes:
@@ -149,15 +162,6 @@ class TokenizerError(TraceScriptError):
         expected: what stands there in a good one.
         found: what stands there now.
     """
-
-    def __init__(self, place: str, expected: str, found: str) -> None:
-        super().__init__(place, expected, found)
-        self.place = place
-        self.expected = expected
-        self.found = found
-
-    def __str__(self) -> str:
-        return f"{self.place}: expected {self.expected}, found {self.found}"
 
 
 class IllegalToken(TraceScriptError):
@@ -259,7 +263,7 @@ class MigrationError(TraceScriptError):
         return f"the trace cannot be migrated to TVM {self.to}:{reasons}"
 
 
-class WorkloadError(TraceScriptError):
+class WorkloadError(_Mismatch):
     """A module has no form as a workload, or a workload is none. Mend what `place` names.
 
     Attributes:
@@ -268,17 +272,8 @@ class WorkloadError(TraceScriptError):
         found: what stands there now.
     """
 
-    def __init__(self, place: str, expected: str, found: str) -> None:
-        super().__init__(place, expected, found)
-        self.place = place
-        self.expected = expected
-        self.found = found
 
-    def __str__(self) -> str:
-        return f"{self.place}: expected {self.expected}, found {self.found}"
-
-
-class ModelError(TraceScriptError):
+class ModelError(_Mismatch):
     """A model is not there, or is none that can propose scripts.
 
     Attributes:
@@ -286,15 +281,6 @@ class ModelError(TraceScriptError):
         expected: what stands there, or would be done.
         found: what stands there now.
     """
-
-    def __init__(self, place: str, expected: str, found: str) -> None:
-        super().__init__(place, expected, found)
-        self.place = place
-        self.expected = expected
-        self.found = found
-
-    def __str__(self) -> str:
-        return f"{self.place}: expected {self.expected}, found {self.found}"
 
 
 def _shortened(text: str) -> str:

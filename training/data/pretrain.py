@@ -28,12 +28,12 @@ from tvm.s_tir import meta_schedule as ms
 from tvm.s_tir.schedule import Trace as LiveTrace
 
 from tracescript import Trace, dumps, loads
+from tracescript.proposals import sampled_part
 from tracescript.tvm import from_tvm, import_intrinsics, to_tvm
 from training import pool
 from training.data import files, tables
 from training.data.draws import Sketch
 from training.data.splits import shape
-from training.evaluate.build import sampled_part
 from training.workloads import spaces
 from training.workloads.workload import Workload
 

@@ -21,10 +21,11 @@ from tvm.s_tir.meta_schedule.cost_model import XGBModel
 from tvm.s_tir.schedule import Trace
 
 from tracescript import dumps, loads
+from tracescript.proposals import sampled_part
 from tracescript.tvm import from_tvm, to_tvm
 from tracescript.workloads import Workload
 from training.data.draws import Sketch
-from training.evaluate.build import module_of_prompt, sampled_part, target_of, workload_of_prompt
+from training.evaluate.build import module_of_prompt, target_of, workload_of_prompt
 
 POPULATION = 32
 """Schedules of a generation; MetaSchedule's own 512 cost a minute a step on one core."""

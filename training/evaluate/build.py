@@ -13,12 +13,13 @@ from typing import Any
 
 import msgspec
 import tvm
-from tvm.s_tir import meta_schedule as ms
 from tvm.target import Target
 
 from tracescript import Trace, TraceScriptError, loads
 from tracescript.check import check
+from tracescript.proposals import sampled_part
 from tracescript.tvm import ReplayError, from_tvm, import_intrinsics, module_of, replay
+from tracescript.tvm.postprocess import Postprocessors
 from tracescript.workloads import Workload
 from tracescript.workloads import loads as loads_workload
 from training.evaluate.allowed import forbidden
@@ -118,13 +119,6 @@ def scheduled_module(script: str, prompt: str, target: str) -> tvm.IRModule | No
         return None
 
 
-def sampled_part(trace: Trace) -> Trace:
-    """Return what comes before the post-processors' part of a trace."""
-    kinds = [inst.kind for inst in trace.insts]
-    end = kinds.index("EnterPostproc") if "EnterPostproc" in kinds else len(kinds)
-    return Trace(trace.insts[:end], tuple(each for each in trace.decisions if each.index < end))
-
-
 def _require_workload(prompt: str) -> None:
     try:
         module_of_prompt(prompt)
@@ -192,32 +186,16 @@ def _replayed(trace: Trace, prompt: str) -> Any:
 
 
 def _postprocess(schedule: Any, target: str) -> None:
-    schedule.enter_postproc()
-    for step in _postprocessors(target):
-        name = type(step).__name__
-        try:
-            passed = step.apply(schedule)
-        except Exception as error:
-            raise _StopError("replays", f"{name} raises: {error}") from error
-        if not passed:
-            raise _StopError("replays", f"refused by {name}")
+    try:
+        _postprocessors(target).apply(schedule)
+    except ReplayError as error:
+        raise _StopError("replays", error.reason) from error
 
 
 @lru_cache
-def _postprocessors(target: str) -> list[Any]:
-    """The post-processors that MetaSchedule itself would take for the target."""
-    generator = ms.space_generator.PostOrderApply(
-        sch_rules="from-target", postprocs="from-target", mutator_probs={}
-    )
-    context = ms.TuneContext(
-        _smallest(), target=target_of(target), space_generator=generator, num_threads=1
-    )
-    # The context owns them.
-    _CONTEXTS.append(context)
-    return list(context.space_generator.postprocs)
-
-
-_CONTEXTS: list[ms.TuneContext] = []
+def _postprocessors(target: str) -> Postprocessors:
+    """Those of a target do not depend on the workload."""
+    return Postprocessors(_smallest(), target_of(target))
 
 
 def _smallest() -> tvm.IRModule:

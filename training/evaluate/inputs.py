@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
 
-from tracescript.workloads import Block, Cast, Expr, Load, Op, Reinterpret, Workload
-from training.evaluate.reference import expressions, parameters
+from tracescript.workloads import Workload
+from tracescript.workloads.limits import index_limits
+from training.evaluate.reference import parameters
 
 
 class InputSet(NamedTuple):
@@ -39,7 +39,10 @@ def draw(workload: Workload, inputs: InputSet, style: str, device: str) -> list[
         UnfitError: an index is computed from integers in a way that has no known bounds.
     """
     generator = torch.Generator(device).manual_seed(inputs.seed)
-    limits = index_limits(workload)
+    try:
+        limits = index_limits(workload)
+    except ValueError as error:
+        raise UnfitError(str(error)) from None
     drawn: list[torch.Tensor] = []
     for buffer, place in zip(parameters(workload), workload.params, strict=True):
         if place >= len(workload.inputs):
@@ -87,35 +90,3 @@ def _range(dtype: str, limit: int | None) -> tuple[int, int]:
         info = torch.iinfo(torch_dtype(dtype))
         return info.min, info.max + 1
     return (0 if dtype.startswith("u") else -100), 100
-
-
-def index_limits(workload: Workload) -> dict[int, int]:
-    """For each input that is used as an index, how large the dimension is that it indexes."""
-    limits: dict[int, int] = {}
-    for block in workload.blocks:
-        for load in _loads(block):
-            shape = workload.buffers[load.buffer].shape
-            for index, extent in zip(load.indices, shape, strict=True):
-                for inner in expressions(index):
-                    if isinstance(inner, Load):
-                        _require_bounded(index)
-                        known = limits.get(inner.buffer, extent)
-                        limits[inner.buffer] = min(known, extent)
-    return limits
-
-
-def _require_bounded(index: Expr) -> None:
-    """An index is a loaded integer, perhaps cast or clipped."""
-    if isinstance(index, Op):
-        if index.name not in ("min", "max"):
-            raise UnfitError(f"an index is computed by {index.name}")
-        for arg in index.args:
-            _require_bounded(arg)
-    elif isinstance(index, (Cast, Reinterpret)):
-        _require_bounded(index.value)
-
-
-def _loads(block: Block) -> Iterator[Load]:
-    for output in block.outputs:
-        for expr in (*output.indices, output.value, output.init):
-            yield from (each for each in expressions(expr) if isinstance(each, Load))

@@ -54,8 +54,8 @@ def write_log(out: Path, **log: Any) -> None:
 class _OnlyNumbers(TrainerCallback):
     """Leave out a step whose gradient is not finite, which would make no number of every weight.
 
-    The log has it as a step with a `grad_norm` that is none. One in 90 steps of reinforcement
-    learning was such a one, in bfloat16, with a finite loss.
+    The log has it as a step with a `grad_norm` that is none. In bfloat16 there are some even where
+    the loss is finite.
     """
 
     def on_pre_optimizer_step(

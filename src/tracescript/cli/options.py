@@ -27,6 +27,17 @@ def add_files(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help=f"{what}, or - for standard input")
 
 
+def add_timeout(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add how long the other process may take for one thing."""
+    parser.add_argument(
+        "--timeout",
+        type=positive,
+        default=60,
+        metavar="SECONDS",
+        help=f"how long {what} may take (default: 60)",
+    )
+
+
 def positive(text: str) -> int:
     """Read an option that is an integer above 0."""
     number = int(text)

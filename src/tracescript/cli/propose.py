@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from tracescript.cli.options import Commands, positive
+from tracescript.cli.options import Commands, add_timeout, positive
 from tracescript.cli.progress import counted
 from tracescript.errors import TraceFileError
 from tracescript.files import iter_records
@@ -81,13 +81,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-measure", action="store_true", help="build and run nothing; take the likeliest"
     )
-    parser.add_argument(
-        "--timeout",
-        type=positive,
-        default=60,
-        metavar="SECONDS",
-        help="how long a script may take, all told (default: 60)",
-    )
+    add_timeout(parser, "a script, all told,")
     parser.add_argument("--all", action="store_true", help="list what became of each script")
     parser.add_argument(
         "-o", "--output", default="-", help="the script to write (default: standard output)"

@@ -7,7 +7,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from tracescript.cli.options import Commands, positive
+from tracescript.cli.options import Commands, add_timeout
 from tracescript.errors import ReplayError
 from tracescript.files import Record
 from tracescript.files.output import name_of
@@ -40,13 +40,7 @@ def add_commands(commands: Commands) -> None:
     parser.add_argument(
         "--show", action="store_true", help="print each scheduled module, as TVMScript"
     )
-    parser.add_argument(
-        "--timeout",
-        type=positive,
-        default=60,
-        metavar="SECONDS",
-        help="how long a record may take (default: 60)",
-    )
+    add_timeout(parser, "a record")
     parser.add_argument("-q", "--quiet", action="store_true", help="no summary")
     parser.set_defaults(run=_replay, parser=parser)
 

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from tracescript.dependencies.links import is_mark
 from tracescript.instructions import KINDS
 from tracescript.masks import Constraints, ScriptMasker
 from tracescript.model import Instruction, Trace
@@ -102,7 +103,6 @@ def _renamed(inst: Instruction, old: str, new: str) -> Instruction:
 
 def sampled_part(trace: Trace) -> Trace:
     """What comes before the part of the post-processors, which follows from it and the target."""
-    kinds = [KINDS.get(inst.kind) for inst in trace.insts]
-    starts = [at for at, kind in enumerate(kinds) if kind is not None and kind.starts_postproc]
-    end = starts[0] if starts else len(kinds)
+    marks = (place for place, inst in enumerate(trace.insts) if is_mark(inst.kind))
+    end = next(marks, len(trace.insts))
     return Trace(trace.insts[:end], tuple([each for each in trace.decisions if each.index < end]))

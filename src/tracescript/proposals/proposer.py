@@ -26,7 +26,7 @@ from tracescript.workloads.defaults import NAME
 __all__ = ["Proposal", "Proposer"]
 
 _LONGEST = 512
-"""Tokens that a script may have; the median is 40."""
+"""Tokens that a script may have, far more than the usual one has."""
 
 _SHORTEST = 64
 """Tokens that have to be left for it."""

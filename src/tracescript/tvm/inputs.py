@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from tracescript.workloads import Block, Cast, Expr, Load, Op, Reinterpret, Workload
-from tracescript.workloads.sharing import Parts, expressions
+from tracescript.workloads import Workload
+from tracescript.workloads.limits import index_limits
 
 __all__ = ["STYLES", "Style", "Unmeasurable", "draw"]
 
@@ -35,7 +34,7 @@ def draw(workload: Workload, style: Style, seed: int) -> list[Any]:
         Unmeasurable: an index is computed from integers in a way that has no known bounds, or
             numpy does not know a dtype.
     """
-    limits = _index_limits(workload)
+    limits = _limits(workload)
     generator = np.random.default_rng(seed)
     drawn: list[Any] = []
     for place, buffer in enumerate(workload.inputs):
@@ -63,35 +62,12 @@ def numpy_dtype(name: str) -> Any:
         raise Unmeasurable(f"numpy has no {name}") from None
 
 
-def _index_limits(workload: Workload) -> dict[int, int]:
-    """For each input that is used as an index, how large the dimension is that it indexes."""
-    limits: dict[int, int] = {}
-    for block in workload.blocks:
-        for index, size in _indexing(workload, block):
-            for part in Parts([index]).exprs:
-                if isinstance(part, Load):
-                    _require_bounded(index)
-                    if part.buffer >= len(workload.inputs):
-                        raise Unmeasurable("an index is the result of a computation")
-                    limits[part.buffer] = min(limits.get(part.buffer, size), size)
+def _limits(workload: Workload) -> dict[int, int]:
+    """What `index_limits` says of the inputs; nothing else may be an index."""
+    try:
+        limits = index_limits(workload)
+    except ValueError as error:
+        raise Unmeasurable(str(error)) from None
+    if any(place >= len(workload.inputs) for place in limits):
+        raise Unmeasurable("an index is the result of a computation")
     return limits
-
-
-def _indexing(workload: Workload, block: Block) -> Iterator[tuple[Expr, int]]:
-    """The indices of a block, and the sizes of the dimensions that they are for."""
-    for output in block.outputs:
-        yield from zip(output.indices, output.buffer.shape, strict=True)
-    for part in Parts(expressions(block)).exprs:
-        if isinstance(part, Load):
-            yield from zip(part.indices, workload.buffers[part.buffer].shape, strict=True)
-
-
-def _require_bounded(index: Expr) -> None:
-    """An index is a loaded integer, perhaps cast or clipped."""
-    if isinstance(index, Op):
-        if index.name not in ("min", "max"):
-            raise Unmeasurable(f"an index is computed by {index.name}")
-        for arg in index.args:
-            _require_bounded(arg)
-    elif isinstance(index, (Cast, Reinterpret)):
-        _require_bounded(index.value)
