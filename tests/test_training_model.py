@@ -1,6 +1,7 @@
 """The model's sequences, batches and samples, and a supervised training in small."""
 
 import copy
+import gc
 import json
 import math
 import subprocess
@@ -279,6 +280,23 @@ def test_models_that_share_heads_are_refused(tokenizer):
 
 def test_nothing_to_sample(toy, tokenizer):
     assert draws(toy, tokenizer, []) == []
+
+
+def test_collections_wait_for_the_samples_alone(toy, tokenizer):
+    class Interrupted(Exception):
+        pass
+
+    seen = []
+
+    def interrupt(_ended):
+        seen.append(gc.isenabled())
+        raise Interrupted
+
+    requests = [Request([tokenizer.bos_id])]
+    with pytest.raises(Interrupted):
+        sample(toy, requests, Sampling(limit=1), eos=tokenizer.eos_id, progress=interrupt)
+    assert seen == [False]
+    assert gc.isenabled()
 
 
 def test_without_temperature_the_likeliest_token_is_taken(toy, tokenizer):
