@@ -27,6 +27,7 @@ TASK = TaskInfo(
         BlockInfo("C", (64, 128, 1009), ("A", "B", "C")),
         BlockInfo("T_relu", (64, None), ("C", "T_relu")),
         BlockInfo('odd "é"', ()),
+        BlockInfo("thin", (7,)),
         BlockInfo("deep", (2,) * 17),
     )
 )
@@ -312,6 +313,95 @@ def test_loops_are_as_many_as_the_block_has(tokenizer):
     assert taken(masker, later.replace("b-3", "b-2"), TASK) != later.replace("b-3", "b-2")
     made = START + "GetChildBlocks b-1 -> b2\nGetLoops b-1 -> l9\n"
     assert taken(masker, made, TASK) == made
+
+
+@LEVELS
+@pytest.mark.parametrize("loops", [*range(1, 22), 99, 100, 999])
+def test_a_number_of_loops_that_is_begun_in_bytes_can_be_finished(tokenizer, loops):
+    task = TaskInfo((BlockInfo("C", (2,) * loops),))
+    begin = HEADER + 'GetSBlock | "C" "main" -> b\nGetLoops b-1 ->'
+    state = NEWEST[tokenizer].new(task)
+    tokens = tokenizer.encode(begin)
+    assert state.try_advance(tokens) == len(tokens)
+    ways, words = [state], set()
+    while ways:
+        way = ways.pop()
+        word = tokenizer.decode(way.tokens)[len(begin) :]
+        allowed = {token: tokenizer.token_bytes(token) for token in way.allowed_tokens().tolist()}
+        if any(data.startswith(b"\n") for data in allowed.values()):
+            words.add(word)
+        else:
+            assert allowed, word
+        for token, data in allowed.items():
+            if b"\n" not in data:
+                ways.append(way.fork())
+                ways[-1].advance(token)
+    assert words == {" l" if loops == 1 else f" l{loops}"}
+
+
+@LEVELS
+def test_a_block_may_have_more_loops_than_a_line_defines(tokenizer):
+    body = 'GetSBlock | "C" "main" -> b\nGetLoops b-1 -> l{}\n'
+    for loops, right in ((999, {999}), (1000, {2, 999})):
+        task = TaskInfo((BlockInfo("C", (2,) * loops),))
+        for count in (2, 999, 1000):
+            text = body.format(count)
+            assert (taken(NEWEST[tokenizer], text, task) == text) == (count in right)
+
+
+ENTRIES = 'GetSBlock | "root" "main" -> b\nAnnotate b-1 {'
+LONG = "x" * 17
+
+
+@LEVELS
+@pytest.mark.parametrize(
+    "right",
+    [
+        *['"a": 1 "b": 2', '"": 1 "a": 2 "aa": 3', '"a": {"a": {"a": 1}}', '"\\u{61}": 1 "\\"": 2'],
+        *[f'"{LONG[1:]}": 1 "{LONG[2:]}y": 2', f'"{LONG}": 1 "{LONG[1:]}": 2', f'"{LONG * 9}": 1'],
+    ],
+)
+def test_keys_of_a_dict(tokenizer, right):
+    body = ENTRIES + right + '} | "k"\n'
+    assert taken(NEWEST[tokenizer], body) == body
+
+
+@LEVELS
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *['"a": 1 "a": 2', '"": 1 "": 2', '"a": 1 "\\u{61}": 2', '"\\u{61}": 1 "a": 2'],
+        *[f'"{LONG[1:]}": 1 "{LONG[1:]}": 2', f'"{LONG}": 1 "{LONG}": 2'],
+        # Of two long keys nobody knows whether they are the same.
+        f'"{LONG}": 1 "{LONG * 2}": 2',
+    ],
+)
+def test_no_key_twice(tokenizer, wrong):
+    body = ENTRIES + wrong + '} | "k"\n'
+    assert taken(NEWEST[tokenizer], body) != body
+
+
+@LEVELS
+def test_a_key_can_always_be_finished_as_another_one(tokenizer):
+    """Where a longer key is there already, a key of 16 letters may not be begun once more."""
+    masker, most = NEWEST[tokenizer], "a" * 16
+    begin = f'{ENTRIES}"{most}": 1 "{LONG}": 2 "'
+    assert taken(masker, begin + most[1:]) == begin + most[1:]
+    assert taken(masker, begin + most) == begin + most[1:]
+    state = masker.new()
+    state.try_advance(tokenizer.encode(HEADER + begin + most[1:]))
+    finish(state, tokenizer)
+    one = begin.replace(f' "{LONG}": 2', "")
+    assert taken(masker, one + most) == one + most
+
+
+def test_what_a_key_may_be_takes_few_positions():
+    masker = ScriptMasker(PHRASES)
+    state = masker.new()
+    state.try_advance(PHRASES.encode(HEADER + ENTRIES + '"'))
+    before = state._room.machine.size
+    state.allowed_tokens()
+    assert state._room.machine.size - before < 10_000
 
 
 @LEVELS

@@ -16,11 +16,24 @@ import msgspec
 
 from tracescript.literals import is_float, is_int, is_name, is_reference, match_run
 
-__all__ = ["ANY_INT", "IntDomain", "Lexeme", "LexemeType", "Want", "lexeme"]
+__all__ = [
+    "ANY_INT",
+    "MOST_OUTPUTS",
+    "IntDomain",
+    "Lexeme",
+    "LexemeType",
+    "Want",
+    "lexeme",
+    "run_of",
+]
 
 LexemeType: TypeAlias = Literal[
     "header", "kind", "mark", "open", "ref", "run", "int", "float", "word", "string"
 ]
+
+
+MOST_OUTPUTS = 999
+"""More than `GetLoops` gives; the bound keeps a script below `MAX_OUTPUTS` for 1,000 lines."""
 
 
 class Lexeme(msgspec.Struct, frozen=True):
@@ -43,6 +56,15 @@ class Lexeme(msgspec.Struct, frozen=True):
     def is_mark(self, text: str) -> bool:
         """Whether it is this punctuation."""
         return self.type == "mark" and self.text == text
+
+
+def run_of(letter: str, length: int) -> str:
+    """The word of a run, spaced.
+
+    >>> run_of("l", 1), run_of("l", 12)
+    (' l', ' l12')
+    """
+    return f" {letter}" if length == 1 else f" {letter}{length}"
 
 
 _MARKS = frozenset({"\n", " |", " ->", " =", "]", "}", ": "})

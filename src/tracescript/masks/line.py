@@ -14,7 +14,7 @@ from tracescript.instructions import LETTERS, Form
 from tracescript.literals import unquote
 from tracescript.masks.factors import Brackets
 from tracescript.masks.goals import Goal, Line, Need, Rules, Thread, Way, best, push
-from tracescript.masks.lexemes import ANY_INT, IntDomain, Lexeme, Want
+from tracescript.masks.lexemes import ANY_INT, MOST_OUTPUTS, IntDomain, Lexeme, Want, run_of
 from tracescript.masks.task import NameOf
 from tracescript.masks.values import (
     Exactly,
@@ -35,9 +35,6 @@ _MOST_CANDIDATES = 64
 
 _NAMED: dict[str, NameOf] = {"name": "block", "func_name": "function"}
 """What the attributes of a kind that finds a block are the names of."""
-
-_MOST_OUTPUTS = 999
-"""More than `GetLoops` gives; the bound keeps a script below `MAX_OUTPUTS` for 1,000 lines."""
 
 
 class Header(Goal, frozen=True):
@@ -294,7 +291,7 @@ class Run(Goal, frozen=True):
         """A run of the right letter and length."""
         count = self._count(rules)
         domain = (
-            IntDomain(1, _MOST_OUTPUTS) if count is None else IntDomain(values=frozenset({count}))
+            IntDomain(1, MOST_OUTPUTS) if count is None else IntDomain(values=frozenset({count}))
         )
         letter = LETTERS[rules.kinds[self.line.kind].outputs.type]
         return [Want("run", True, letter, domain)]
@@ -303,8 +300,7 @@ class Run(Goal, frozen=True):
         """The run, and the rest of the line."""
         count = self._count(rules) or 1
         letter = LETTERS[rules.kinds[self.line.kind].outputs.type]
-        text = f" {letter}" if count == 1 else f" {letter}{count}"
-        need = Need(rules.cost(text))
+        need = Need(rules.cost(run_of(letter, count)))
         line = msgspec.structs.replace(self.line, block=0)
         goals = After(line, self.unknown).closed(rules)
         return best((need.plus(rest), None) for goal in goals for rest, _ in rules.ways(goal))

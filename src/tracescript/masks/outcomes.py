@@ -119,10 +119,11 @@ class Walker:
 
     def _may_be_name(self, position: Position, symbol: int, names: Names) -> bool:
         """Whether a symbol inside a name goes on as some name does."""
-        text = self.machine.symbols[symbol].text
-        if position.name is None or '"' in text:
+        if position.name is None:
             return True
-        return names.of(position.names).begins(position.name + text)
+        # With a quote the name may end.
+        more, _, _ = self.machine.symbols[symbol].text.partition('"')
+        return names.of(position.names).begins(position.name + more)
 
     def _is_name(self, position: Position, trail: Trail, names: Names) -> bool:
         """Whether there can be what has been named so far."""

@@ -9,6 +9,7 @@ from tracescript.instructions import LoopEffect
 from tracescript.masks.bitmask import Bitmask, bitmask, union, without
 from tracescript.masks.factors import Brackets, Factors
 from tracescript.masks.goals import Goal, Thread
+from tracescript.masks.lexemes import run_of
 from tracescript.masks.line import Arrow
 from tracescript.masks.outcomes import Demand, Outcome, Walker
 from tracescript.masks.positions import Machine, Position
@@ -241,14 +242,14 @@ class Case:
             return (
                 0
                 if known is None
-                else len(f" l{known}") - len(position.spelled) + 1 - position.needs[0].symbols
+                else len(run_of("l", known)) - len(position.spelled) + 1 - position.needs[0].symbols
             )
         more = 0 if known is None else self._more_for_run(known)
         is_before_arrow = any(isinstance(goal, Arrow) for goal in _goals(position))
         return more - 2 if is_before_arrow and not known else more
 
     def _more_for_run(self, count: int) -> int:
-        return self._room.machine.rules.cost(f" l{count}") - 1 if count > 1 else 0
+        return self._room.machine.rules.cost(run_of("l", count)) - 1 if count > 1 else 0
 
     def _is_name(self, demand: Demand) -> bool:
         assert demand.name is not None
@@ -264,7 +265,7 @@ class Case:
         if isinstance(demand.loops, int):
             return known == demand.loops
         # A number that is spelled out, so far.
-        return known > 0 and self._room.machine.is_spelled(f" l{known}", demand.loops or "")
+        return known > 0 and self._room.machine.is_spelled(run_of("l", known), demand.loops or "")
 
 
 def _goals(position: Position) -> list[Goal]:

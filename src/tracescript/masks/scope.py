@@ -10,6 +10,7 @@ import msgspec
 
 from tracescript.instructions import Kind, LoopEffect
 from tracescript.literals import unquote
+from tracescript.masks.lexemes import MOST_OUTPUTS
 from tracescript.masks.task import Loops, TaskInfo, Workload
 
 __all__ = ["CHANGES", "Scope", "defines", "first_distance"]
@@ -48,7 +49,9 @@ class Scope(msgspec.Struct, frozen=True):
     def loops_of(self, block: int | str) -> Loops | None:
         """The extents of the loops around a block, None if they are not known."""
         name = self.blocks[-block] if isinstance(block, int) else block
-        return None if name is None or self.changed else self.workload.loops_of(name)
+        loops = None if name is None or self.changed else self.workload.loops_of(name)
+        # Nothing can be said of more loops than a line may define.
+        return None if loops is None or len(loops) > MOST_OUTPUTS else loops
 
     def extent(self, distance: int) -> int | None:
         """The extent of the loop at a distance; None if it is not known or none that a loop has."""

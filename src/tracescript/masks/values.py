@@ -213,6 +213,15 @@ class Items(Goal, frozen=True):
         return [(need, self.count + self.least)]
 
 
+_KEPT = 16
+"""So many characters of a key are kept: a position of its own for each beginning of a key that any
+token has would be far too many."""
+
+_LONG = "\udfff"
+"""Stands for a key that is longer; it is no character that a key can have. A dict gets one such
+key, for nobody would know whether two of them were the same."""
+
+
 class Dict(Goal, frozen=True):
     """The next key of a dict, or its end; `seen` are the keys so far."""
 
@@ -264,10 +273,18 @@ class _Entry(Goal, frozen=True):
 
 
 def _after_key(goal: Dict, raw: str, below: Thread) -> list[Thread]:
-    key = unquote(f'"{raw}"')
+    key = _kept(raw)
     if key in goal.seen:
         return []
     return [(*below, Dict(goal.line, goal.seen | {key}), _Colon(goal.line))]
+
+
+def _kept(raw: str) -> str:
+    """What is kept of a key."""
+    if raw == _LONG:
+        return _LONG
+    key = unquote(f'"{raw}"')
+    return key if len(key) <= _KEPT else _LONG
 
 
 class Text(Goal, frozen=True):
@@ -294,10 +311,13 @@ class Text(Goal, frozen=True):
             if state != CLOSED:
                 return [(*below, Text(self.line, "free", state))]
             return push(below[-1].took(None, rules), below[:-1], rules)
-        raw = self.raw + data.decode("latin-1")
+        raw = self.raw if self.raw == _LONG else self.raw + data.decode("latin-1")
         if state != CLOSED:
+            whole = self.rule == "key" and state == "" and raw != _LONG
+            if whole and _kept(_decoded(raw)) == _LONG:
+                raw = _LONG
             return [(*below, Text(self.line, self.rule, state, raw, self.taken))]
-        text = raw[:-1].encode("latin-1").decode()
+        text = raw if raw == _LONG else _decoded(raw[:-1])
         if self.rule == "key":
             dict_goal = below[-1]
             assert isinstance(dict_goal, Dict)
@@ -309,13 +329,28 @@ class Text(Goal, frozen=True):
         if self.rule == "map":
             return [(Need(2), "")]
         rest = rest_of_string(self.state)
-        text = (self.raw.encode("latin-1") + rest)[:-1].decode() if self.taken else ""
-        more = next(n for n in count() if unquote(f'"{text}{"a" * n}"') not in self.taken)
-        need = Need(len(rest) + more)
-        if self.rule == "key":
-            (colon, _), *_others = rules.ways(_Colon(self.line))
-            need = need.plus(colon)
-        return [(need, "")]
+        if self.rule != "key":
+            return [(Need(len(rest)), "")]
+        more = self._to_another_key(rest)
+        (colon, _), *_others = rules.ways(_Colon(self.line))
+        return [] if more is None else [(Need(len(rest) + more).plus(colon), "")]
+
+    def _to_another_key(self, rest: bytes) -> int | None:
+        """How many letters make the key differ from those that there are; None if none do."""
+        begun = self.raw == _LONG
+        text = _LONG if begun else _decoded(self.raw + rest[:-1].decode("latin-1"))
+        for more in count():
+            key = _LONG if begun else _kept(text + "a" * more)
+            if key not in self.taken:
+                return more
+            if key == _LONG:
+                break
+        return None
+
+
+def _decoded(raw: str) -> str:
+    """The bytes of whole characters as text."""
+    return raw.encode("latin-1").decode()
 
 
 class Exactly(Goal, frozen=True):
