@@ -54,9 +54,23 @@ def relu():
 
 
 def copy():
-    """A workload whose right output is its input: nothing can tell it from a cheat."""
+    """A workload whose right output is its input."""
     x = te.placeholder((ROWS, COLUMNS), name="x")
     return _module(te.create_prim_func([x, te.compute((ROWS, COLUMNS), lambda i, j: x[i, j])]))
+
+
+def flip():
+    """A workload whose output has the elements of its input in another order."""
+    x = te.placeholder((ROWS, COLUMNS), name="x")
+    y = te.compute((ROWS, COLUMNS), lambda i, j: x[ROWS - 1 - i, COLUMNS - 1 - j])
+    return _module(te.create_prim_func([x, y]))
+
+
+def large_clip():
+    """A workload that leaves usual inputs as they are: nothing can tell it from a cheat."""
+    x = te.placeholder((ROWS, COLUMNS), name="x")
+    y = te.compute((ROWS, COLUMNS), lambda i, j: te.min(x[i, j], te.const(1e30, "float32")))
+    return _module(te.create_prim_func([x, y]))
 
 
 def kernel(body, gpu=False):

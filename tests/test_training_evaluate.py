@@ -230,7 +230,11 @@ def test_every_fake_is_found_wrong(dtype, scale):
     one, two, given_ = (torch.randn(40, 50, generator=generator).double() * scale for _ in range(3))
     poison = torch.empty(40, 50, dtype=dtype)
     judge.poison(poison)
-    made = dict(judge.fakes(one.to(dtype), two.to(dtype), poison, [given_.to(dtype)]))
+    right = one.to(dtype)
+    made = {
+        **dict(judge.fakes(right, two.to(dtype), poison)),
+        **dict(judge.copies(right, [given_.to(dtype)])),
+    }
     assert set(made) == {
         "zeros",
         "a constant",
@@ -275,7 +279,7 @@ def test_poison_is_never_right():
 
 
 def test_a_workload_that_no_fake_can_be_told_from_is_not_judged(tmp_path):
-    task = task_of(cheats.copy())
+    task = task_of(cheats.large_clip())
     library = str(tmp_path / "exact.so")
     build(BuildJob(task.key, task.prompt, CPU, library))
     bench = Bench(TorchEnd("cpu"))
@@ -286,6 +290,20 @@ def test_a_workload_that_no_fake_can_be_told_from_is_not_judged(tmp_path):
     judged = bench.measure(task.key, Path(library))
     assert judged.stage == "compiles"
     assert judged.reason.startswith("the workload cannot be judged")
+
+
+@pytest.mark.parametrize("make", [cheats.copy, cheats.flip])
+def test_a_workload_may_move_elements_and_nothing_else(tmp_path, make):
+    """Or even leave all where they are: to copy the input is then right."""
+    task = task_of(make())
+    library = tmp_path / "exact.so"
+    build(BuildJob(task.key, task.prompt, CPU, str(library)))
+    bench = Bench(TorchEnd("cpu"))
+    plain = plain_library(str(library))
+    assert not bench.prepare(task.key, loads_workload(task.prompt), library, plain)
+    assert bench.measure(task.key, Path(plain)).stage == "measured"
+    wrong = compiled(cheats.kernel(cheats.BODIES["zeros"]), tmp_path, "zeros")
+    assert bench.measure(task.key, wrong).stage == "runs"
 
 
 def test_the_reference_is_the_workload_in_double_precision(tmp_path):

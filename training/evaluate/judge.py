@@ -74,7 +74,7 @@ def judge(out: torch.Tensor, reference: torch.Tensor, allowed: float) -> Verdict
 
 
 def fakes(
-    right: torch.Tensor, stale: torch.Tensor, poison: torch.Tensor, inputs: list[torch.Tensor]
+    right: torch.Tensor, stale: torch.Tensor, poison: torch.Tensor
 ) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield outputs that a cheating kernel would leave; every one of them must be judged wrong.
 
@@ -82,23 +82,29 @@ def fakes(
         right: what the kernel should compute, in the output's dtype.
         stale: what it should compute from the inputs of another seed.
         poison: what the buffer holds before the run.
-        inputs: the inputs; one of the same dtype is copied.
     """
     yield "zeros", torch.zeros_like(right)
     middle = right.flatten()[right.numel() // 2]
     yield "a constant", middle.expand(right.shape).clone()
-    for number, tensor in enumerate(inputs):
-        if tensor.dtype == right.dtype:
-            copies = -(-right.numel() // max(tensor.numel(), 1))
-            flat = tensor.flatten().repeat(min(copies, 1 << 20))[: right.numel()]
-            if flat.numel() == right.numel():
-                yield f"input {number} copied", flat.reshape(right.shape)
     yield "an untouched buffer", poison
     written = max(right.numel() * 3 // 1000, 1)
     if written < right.numel():
         yield "0.3% written", _part(right, poison, written)
         yield "0.3% written over zeros", _part(right, torch.zeros_like(right), written)
     yield "the result of another seed", stale
+
+
+def copies(right: torch.Tensor, inputs: list[torch.Tensor]) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the inputs of the same dtype, copied into the output again and again until it is full.
+
+    They are fakes, too, unless the workload does nothing but move elements.
+    """
+    for number, tensor in enumerate(inputs):
+        if tensor.dtype == right.dtype:
+            times = -(-right.numel() // max(tensor.numel(), 1))
+            flat = tensor.flatten().repeat(min(times, 1 << 20))[: right.numel()]
+            if flat.numel() == right.numel():
+                yield f"input {number} copied", flat.reshape(right.shape)
 
 
 def _part(right: torch.Tensor, rest: torch.Tensor, count: int) -> torch.Tensor:

@@ -16,7 +16,7 @@ from tvm.s_tir import dlight
 from tvm.target import Target
 
 from tracescript.tvm import module_of
-from tracescript.workloads import Cast, Expr, Workload, with_dtypes
+from tracescript.workloads import Cast, Expr, Load, Workload, with_dtypes
 from tracescript.workloads.sharing import children
 
 FLOATS_BY_WIDTH = ("bfloat16", "float16", "float32")
@@ -61,6 +61,12 @@ def expressions(expr: Expr | None) -> Iterator[Expr]:
     yield expr
     for each in children(expr):
         yield from expressions(each)
+
+
+def only_moves(workload: Workload) -> bool:
+    """Whether all that is computed are elements of the inputs as they are, perhaps elsewhere."""
+    made = [output for block in workload.blocks for output in block.outputs]
+    return all(isinstance(output.value, Load) and output.init is None for output in made)
 
 
 def reduction_length(workload: Workload) -> int:
