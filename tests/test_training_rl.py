@@ -1,5 +1,6 @@
 """Reinforcement learning, end to end on the CPU: a toy model, real kernels, measured."""
 
+import argparse
 import json
 import math
 import shutil
@@ -8,8 +9,11 @@ import sys
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import torch
+from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.json import encode
@@ -21,12 +25,18 @@ from training.data import tables
 from training.data.pretrain import examples_of
 from training.evaluate.__main__ import CPU
 from training.evaluate.results import STAGES, UNCOMPILED, Latency, Result, Task, read
+from training.model import network
+from training.model.asking import request
+from training.model.grpo import MaskedGRPOTrainer
+from training.model.sample import Sampling, sample, unpacked
 from training.model.sequences import load_tokenizer
 from training.rewards import reward
-from training.rl import Judge, Roller, questions
+from training.rl import Judge, Roller, arguments, questions
 from training.workloads import spaces
 from training.workloads.workload import Workload
+from transformers import AutoModelForCausalLM
 
+from tracescript.proposals import masker_of
 from tracescript.tvm import workload_of
 from tracescript.workloads import dumps
 
@@ -151,6 +161,57 @@ def test_equal_jobs_are_answered_once(numbers):
         (task.key, script) for task, script in jobs
     ]
     assert sorted(evaluator.asked) == sorted({(task.key, script) for task, script in jobs})
+
+
+@pytest.mark.filterwarnings("ignore:.*is deprecated.*:FutureWarning")
+def test_masked_training_has_the_probabilities_that_were_sampled(datasets, tmp_path):
+    """Padded as TRL does it, and in batches; else the KL is that of tokens nobody could choose."""
+    tokenizer = load_tokenizer()
+    torch.manual_seed(0)
+    # TRL reads its reference model from where the model comes from.
+    network.make("toy", tokenizer).save_pretrained(tmp_path)
+    model = AutoModelForCausalLM.from_pretrained(tmp_path).eval()
+    masker = masker_of(tokenizer)
+    requests = [request(tokenizer, each, masker) for each in questions(datasets, seed=0)]
+    drawn = sample(
+        model, requests, Sampling(2, limit=40, keep_masks=True), eos=tokenizer.eos_id, seed=1
+    )
+    asked = zip(requests, drawn, strict=True)
+    pairs = [(each.ids, draw) for each, draws in asked for draw in draws]
+    before = max(len(prompt) for prompt, _ in pairs)
+    after = max(len(draw.logprobs) for _, draw in pairs)
+    ids = torch.full((len(pairs), before + after), tokenizer.pad_id)
+    attended = torch.zeros_like(ids)
+    masks = {}
+    for row, (prompt, draw) in enumerate(pairs):
+        whole = [*prompt, *draw.ids, *[tokenizer.eos_id] * draw.ended]
+        masks[tuple(whole)] = np.stack(draw.masks)
+        begin = before - len(prompt)
+        place = slice(begin, begin + len(whole))
+        ids[row, place], attended[row, place] = torch.tensor(whole), 1
+    options = argparse.Namespace(
+        out=tmp_path, steps=1, passes=2, questions=1, copies=2, limit=40, kl=0.1, rate=1e-4, seed=0
+    )
+    trainer = MaskedGRPOTrainer(
+        masks=masks,
+        model=model,
+        reward_funcs=[lambda **_: [0.0, 0.0]],
+        args=arguments(options),
+        train_dataset=Dataset.from_list([{"prompt": "0"}]),
+        processing_class=tokenizer.to_huggingface(),
+    )
+    score = trainer._get_per_token_logps_and_entropies
+    found, entropies, _ = score(
+        trainer.model, ids, attended, after, batch_size=3, compute_entropy=True
+    )
+    for row, (_, draw) in enumerate(pairs):
+        count = len(draw.logprobs)
+        assert found[row, :count].tolist() == pytest.approx(draw.logprobs, abs=1e-4)
+        assert not found[row, count:].any()
+        choices = unpacked(torch.from_numpy(np.stack(draw.masks)), tokenizer.vocab_size).sum(1)
+        assert bool((entropies[row, :count] <= choices.log() + 1e-4).all())
+    found.sum().backward()
+    assert all(bool(each.grad.isfinite().all()) for each in trainer.model.parameters())
 
 
 def test_what_was_cut_off_is_worth_nothing(datasets):

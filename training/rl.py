@@ -32,8 +32,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from transformers import AutoModelForCausalLM
+from trl import GRPOConfig, GRPOTrainer
 
 from tracescript.masks import ScriptMasker
 from tracescript.proposals import ask, masker_of
@@ -53,6 +56,7 @@ from training.evaluate.results import (
 from training.evaluate.screen import Screen
 from training.model import network
 from training.model.asking import Question, request, text
+from training.model.grpo import MaskedGRPOTrainer
 from training.model.runs import callbacks, run, write_log
 from training.model.sample import Sampling, sample
 from training.model.sequences import load_tokenizer, rows
@@ -60,7 +64,6 @@ from training.rewards import reward, reward_unmeasured
 
 # An experimental part of TRL is used on purpose: it is the one that lets us sample ourselves.
 os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
-from trl import GRPOConfig, GRPOTrainer
 
 
 class Compared(Question, frozen=True, kw_only=True):
@@ -212,6 +215,8 @@ class Roller:
         self._limit = limit
         self._seed = seed
         self._worth = worth
+        self.masks: dict[tuple[int, ...], NDArray[np.int32]] = {}
+        """The masks of the last scripts, see `MaskedGRPOTrainer`; empty without masks."""
         self.stages: list[dict[str, int]] = []
         """What became of the scripts of each step."""
 
@@ -228,7 +233,7 @@ class Roller:
         drawn = sample(
             model,
             requests,
-            Sampling(copies=copies, limit=self._limit),
+            Sampling(copies=copies, limit=self._limit, keep_masks=self._masker is not None),
             eos=self._tokenizer.eos_id,
             # Another one each step, the same again after an interruption.
             seed=self._seed * 1_000_003 + trainer.state.global_step,
@@ -237,6 +242,10 @@ class Roller:
         ids = dict(zip(wanted, (request.ids for request in requests), strict=True))
         pairs = [(ids[number], next(left[number])) for number in prompts]
         end = [self._tokenizer.eos_id]
+        self.masks.clear()
+        if self._masker is not None:
+            for asked, draw in pairs:
+                self.masks[tuple(asked + draw.ids + end * draw.ended)] = np.stack(draw.masks)
         return {
             "prompt_ids": [asked for asked, _ in pairs],
             "completion_ids": [draw.ids + end * draw.ended for _, draw in pairs],
@@ -282,7 +291,9 @@ def train(
     # Optional, and slow to import.
     from datasets import Dataset
 
-    trainer = GRPOTrainer(
+    masked = {} if options.no_mask else {"masks": roller.masks}
+    trainer = (MaskedGRPOTrainer if masked else GRPOTrainer)(
+        **masked,
         model=model,
         reward_funcs=[roller.rewards],
         args=arguments(options),

@@ -15,11 +15,12 @@ from typing import Any
 import msgspec
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from tracescript.masks import MaskState
 from training.model.decoder import Decoder
 
-__all__ = ["Draw", "Request", "Sampling", "sample"]
+__all__ = ["Draw", "Request", "Sampling", "sample", "unpacked"]
 
 _REFILL = 16
 """New prompts are taken when one row in so many is free."""
@@ -47,11 +48,14 @@ class Draw(msgspec.Struct, frozen=True):
         ids: its tokens, without the end.
         logprobs: of its tokens, the end included, under the distribution that was sampled from.
         ended: whether it came to its end within the limit.
+        masks: which of the tokens could come, in bits, one row for each of `logprobs`; empty unless
+            they were to be kept.
     """
 
     ids: list[int]
     logprobs: list[float]
     ended: bool
+    masks: list[NDArray[np.int32]] = []
 
 
 class Sampling(msgspec.Struct, frozen=True):
@@ -62,12 +66,14 @@ class Sampling(msgspec.Struct, frozen=True):
         temperature: of the distribution; 0 takes the most likely token.
         limit: tokens of a script, the end included.
         rows: scripts that are written at once.
+        keep_masks: whether the draws keep their masks.
     """
 
     copies: int = 1
     temperature: float = 1.0
     limit: int = 512
     rows: int = 1024
+    keep_masks: bool = False
 
 
 def sample(
@@ -129,6 +135,7 @@ class _Script:
         self.request = request
         self.ids: list[int] = []
         self.logprobs: list[float] = []
+        self.masks: list[NDArray[np.int32]] = []
         self.state: MaskState | None = None
         self.ended = False
 
@@ -138,7 +145,7 @@ class _Script:
         return len(self.request.ids) + len(self.ids) - 1
 
     def draw(self) -> Draw:
-        return Draw(self.ids, self.logprobs, self.ended)
+        return Draw(self.ids, self.logprobs, self.ended, self.masks)
 
 
 class _Sampler:
@@ -207,7 +214,7 @@ class _Sampler:
         chosen = logits.float()
         flags = self._flags(scripts, *chosen.shape)
         if flags is not None:
-            chosen = chosen.masked_fill(flags == 0, float("-inf"))
+            chosen = chosen.masked_fill(~flags, float("-inf"))
         tokens, logprobs = self._choose(chosen)
         all_tokens, all_logprobs = tokens.tolist(), logprobs.tolist()
         ended = 0
@@ -243,6 +250,16 @@ class _Sampler:
             if script.state is not None:
                 left = self._sampling.limit - len(script.logprobs)
                 script.state.fill_bitmask(bits, line, left=left)
-        words = torch.from_numpy(bits).to(self._device)
-        shifts = torch.arange(32, device=self._device, dtype=torch.int32)
-        return (words[:, :, None] >> shifts & 1).flatten(1)[:, :size]
+            if self._sampling.keep_masks:
+                script.masks.append(bits[line])
+        return unpacked(torch.from_numpy(bits).to(self._device), size)
+
+
+def unpacked(bits: torch.Tensor, size: int) -> torch.Tensor:
+    """Masks of so many tokens, each a row of 32-bit words, as booleans (rows, tokens).
+
+    >>> unpacked(torch.tensor([[5], [-1]], dtype=torch.int32), 4).tolist()
+    [[True, False, True, False], [True, True, True, True]]
+    """
+    shifts = torch.arange(32, device=bits.device, dtype=torch.int32)
+    return (bits[:, :, None] >> shifts & 1).flatten(1)[:, :size].bool()
