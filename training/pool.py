@@ -16,6 +16,9 @@ from tracescript._interrupts import interrupts_after
 SECONDS_PER_JOB = 60.0
 """Time enough for a job, unless something hangs."""
 
+SECONDS_TO_PREPARE = 180.0
+"""Time enough to prepare for jobs, even from a slow disk that all processes read at once."""
+
 Serve = Callable[[Connection], None]
 """What a process runs: answers every job that it receives with bytes, until the pipe closes."""
 
@@ -51,6 +54,7 @@ class Pool:
         preload: None forks this process with all that it has, which must not have used threads or
             a GPU. Otherwise the names of modules: processes are forked from a server that has
             imported them and done nothing else, and `serve` must be picklable.
+        prepare: what a process does before its first job; the job's time begins after that.
     """
 
     def __init__(
@@ -59,6 +63,7 @@ class Pool:
         processes: int,
         seconds: float = SECONDS_PER_JOB,
         preload: Sequence[str] | None = None,
+        prepare: Callable[[], None] | None = None,
     ) -> None:
         self._context: Any = get_context("fork" if preload is None else "forkserver")
         if preload is not None:
@@ -66,6 +71,7 @@ class Pool:
         self.processes = processes
         self._serve = serve
         self._seconds = seconds
+        self._prepare = prepare
         self._idle: list[_Worker] = []
         self._busy: list[_Worker] = []
         self._queue: deque[Any] = deque()
@@ -90,6 +96,8 @@ class Pool:
         pipes = connection.wait([worker.pipe for worker in self._busy], timeout=0)
         found: list[Outcome] = []
         for worker in [each for each in self._busy if each.pipe in pipes or each.is_late()]:
+            if worker.pipe in pipes and worker.begins():
+                continue
             self._busy.remove(worker)
             outcome = worker.outcome(late=worker.pipe not in pipes)
             found.append(outcome)
@@ -112,7 +120,7 @@ class Pool:
         self._queue.clear()
 
     def _start(self) -> _Worker:
-        return _Worker(self._context, self._serve, self._seconds)
+        return _Worker(self._context, self._prepare, self._serve, self._seconds)
 
     def _begin(self) -> None:
         while self._queue and len(self._busy) < self.processes:
@@ -156,12 +164,16 @@ def results(
 
 
 class _Worker:
-    def __init__(self, context: Any, serve: Serve, seconds: float) -> None:
+    def __init__(
+        self, context: Any, prepare: Callable[[], None] | None, serve: Serve, seconds: float
+    ) -> None:
         self.pipe, theirs = context.Pipe()
         # A fork has the parent's end too. Unless it closes it, it would not notice that the
         # parent is gone.
         ours = self.pipe if context.get_start_method() == "fork" else None
-        self.process = context.Process(target=_child, args=(serve, theirs, ours), daemon=True)
+        self.process = context.Process(
+            target=_child, args=(prepare, serve, theirs, ours), daemon=True
+        )
         with interrupts_after():
             self.process.start()
         theirs.close()
@@ -169,6 +181,7 @@ class _Worker:
         self.tag: Any = None
         self.limit = seconds
         self.begun = 0.0
+        self._is_preparing = prepare is not None
 
     def give(self, job: Any, tag: Any) -> bool:
         """Send a job; False if the process has died since its last one."""
@@ -179,12 +192,31 @@ class _Worker:
             return False
         return True
 
+    def begins(self) -> bool:
+        """Whether what there is to hear is that the process is prepared and begins with the job."""
+        if not self._is_preparing:
+            return False
+        self._is_preparing = False
+        try:
+            self.pipe.recv_bytes()
+        except (EOFError, OSError):
+            # It has died; there is nothing else to hear.
+            return False
+        self.begun = time.monotonic()
+        return True
+
     def is_late(self) -> bool:
-        return time.monotonic() > self.begun + self.limit
+        limit = SECONDS_TO_PREPARE if self._is_preparing else self.limit
+        return time.monotonic() > self.begun + limit
 
     def outcome(self, *, late: bool) -> Outcome:
-        answer, reason = (None, f"took longer than {self.limit:g} s") if late else self._answer()
+        answer, reason = (None, self._too_long()) if late else self._answer()
         return Outcome(self.job, answer, reason, time.monotonic() - self.begun, self.tag)
+
+    def _too_long(self) -> str:
+        if self._is_preparing:
+            return f"took longer than {SECONDS_TO_PREPARE:g} s to prepare"
+        return f"took longer than {self.limit:g} s"
 
     def _answer(self) -> tuple[bytes | None, str]:
         try:
@@ -208,7 +240,9 @@ def _how(code: int | None) -> str:
     return f"exit status {code}"
 
 
-def _child(serve: Serve, pipe: Connection, parents: Connection | None) -> None:
+def _child(
+    prepare: Callable[[], None] | None, serve: Serve, pipe: Connection, parents: Connection | None
+) -> None:
     """Leave Ctrl-C to the parent, and keep TVM's warnings and last words off the terminal."""
     if parents is not None:
         parents.close()
@@ -217,6 +251,9 @@ def _child(serve: Serve, pipe: Connection, parents: Connection | None) -> None:
     os.dup2(silence, 1)
     os.dup2(silence, 2)
     try:
+        if prepare is not None:
+            prepare()
+            pipe.send_bytes(b"prepared")
         serve(pipe)
     except EOFError:
         return

@@ -31,12 +31,16 @@ _PREAMBLE = re.compile(r"#ifdef __CUDACC_RTC__.*?#include <cuda.h>\n#endif\n", r
 
 
 def install(architecture: str) -> None:
-    """Let TVM compile CUDA sources by `cubin`, for an architecture such as `sm_90a`."""
+    """Let TVM compile CUDA sources by `cubin`, for an architecture such as `sm_90a`.
+
+    NVRTC is loaded here, which from a disk that was not read yet takes many seconds.
+    """
 
     def compile_source(source: str) -> bytes:
         return cubin(source, architecture)
 
     tvm_ffi.register_global_func("tvm_callback_cuda_compile", compile_source, override=True)
+    cubin('extern "C" __global__ void nothing() {}', architecture)
 
 
 def cubin(source: str, architecture: str) -> bytes:

@@ -110,8 +110,13 @@ class Evaluator:
         make_end = partial(TorchEnd, device) if isinstance(device, str) else device
         uses_cuda = target_of(target).kind.name == "cuda"
         architecture = str(target_of(target).attrs["arch"]) if uses_cuda else ""
-        serve = partial(serve_builds, architecture, build)
-        self._builders = Pool(serve, count, seconds_per_build, PRELOAD)
+        self._builders = Pool(
+            partial(serve_builds, build),
+            count,
+            seconds_per_build,
+            PRELOAD,
+            partial(prepare_builds, architecture),
+        )
         self._device = Pool(partial(serve_runs, make_end), 1, seconds_per_run, PRELOAD)
         self._workloads: OrderedDict[str, _Workload] = OrderedDict()
         self._last = ""
@@ -302,8 +307,8 @@ def _fast_folder() -> str | None:
 # What the processes do.
 
 
-def serve_builds(architecture: str, build: Callable[[BuildJob], Built], pipe: Connection) -> None:
-    """Answer `BuildJob`s; the architecture is that of a CUDA target, or empty."""
+def prepare_builds(architecture: str) -> None:
+    """Make a process ready to build; the architecture is that of a CUDA target, or empty."""
     if architecture:
         # Optional, and only for CUDA targets.
         from training.evaluate import cuda_source
@@ -311,6 +316,10 @@ def serve_builds(architecture: str, build: Callable[[BuildJob], Built], pipe: Co
         cuda_source.install(architecture)
     # The process that times kernels shall not wait for a core.
     os.nice(5)
+
+
+def serve_builds(build: Callable[[BuildJob], Built], pipe: Connection) -> None:
+    """Answer `BuildJob`s."""
     while True:
         job: BuildJob = pipe.recv()
         pipe.send_bytes(msgspec.json.encode(build(job)))
