@@ -546,8 +546,8 @@ def test_a_pool_gives_every_job_an_outcome():
     assert found["broken"].reason == "cannot go on"
 
 
-def sleep_a_second():
-    time.sleep(1)
+def sleep_long():
+    time.sleep(4)
 
 
 def answers_of(pool, jobs):
@@ -565,17 +565,17 @@ def answers_of(pool, jobs):
 
 def test_the_time_of_a_job_begins_when_its_process_is_prepared():
     """Also that of the one after a job that took too long, which gets a fresh process."""
-    found = answers_of(Pool(serve, 1, 0.5, prepare=sleep_a_second), ["a", "sleep", "b"])
+    found = answers_of(Pool(serve, 1, 3, prepare=sleep_long), ["a", "sleep", "b"])
     assert [found[job].answer for job in ("a", "sleep", "b")] == [b"a", None, b"b"]
-    assert found["sleep"].reason == "took longer than 0.5 s"
-    assert max(found["a"].seconds, found["b"].seconds) < 0.5
+    assert found["sleep"].reason == "took longer than 3 s"
+    assert max(found["a"].seconds, found["b"].seconds) < 3
 
 
 def test_a_process_that_cannot_prepare(monkeypatch):
     (found,) = answers_of(Pool(serve, 1, 60, prepare=partial(sys.exit, 3)), ["a"]).values()
     assert (found.answer, found.reason) == (None, "the process died, exit status 3")
     monkeypatch.setattr("training.pool.SECONDS_TO_PREPARE", 0.2)
-    (found,) = answers_of(Pool(serve, 1, 60, prepare=sleep_a_second), ["a"]).values()
+    (found,) = answers_of(Pool(serve, 1, 60, prepare=sleep_long), ["a"]).values()
     assert (found.answer, found.reason) == (None, "took longer than 0.2 s to prepare")
 
 
