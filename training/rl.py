@@ -28,6 +28,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -291,9 +292,8 @@ def train(
     # Optional, and slow to import.
     from datasets import Dataset
 
-    masked = {} if options.no_mask else {"masks": roller.masks}
-    trainer = (MaskedGRPOTrainer if masked else GRPOTrainer)(
-        **masked,
+    make = GRPOTrainer if options.no_mask else partial(MaskedGRPOTrainer, masks=roller.masks)
+    trainer = make(
         model=model,
         reward_funcs=[roller.rewards],
         args=arguments(options),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any, NamedTuple
@@ -175,8 +176,9 @@ class Bench:
             if prepared.moves:
                 # To copy an input can be all there is to do.
                 given = ((name, copy) for name, copy in given if not judge.same(copy, right))
-            made = (*judge.fakes(right, stale, prepared.poisoned[number]), *given)
-            for name, fake in made:
+            fakes = judge.fakes(right, stale, prepared.poisoned[number])
+            # One after the other: each is as large as the output.
+            for name, fake in chain(fakes, given):
                 verdict = judge.judge(fake, first.references[number], prepared.allowed[number])
                 if not verdict.reason:
                     return f"{name} would be found right"

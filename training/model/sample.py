@@ -117,7 +117,7 @@ def sample(
 def _without_collections() -> Generator[None]:
     """Do not look for cycles of objects.
 
-    Masks make none, but so many objects that looking at them takes twice as long as the masks.
+    Masks make none, but so many objects that looking at them takes longer than the masks.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -251,7 +251,8 @@ class _Sampler:
                 left = self._sampling.limit - len(script.logprobs)
                 script.state.fill_bitmask(bits, line, left=left)
             if self._sampling.keep_masks:
-                script.masks.append(bits[line])
+                # A view would keep the masks of the whole batch.
+                script.masks.append(bits[line].copy())
         return unpacked(torch.from_numpy(bits).to(self._device), size)
 
 
