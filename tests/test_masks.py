@@ -429,6 +429,16 @@ def test_only_blocks_of_the_workload_if_that_is_asked_for(tokenizer):
 
 
 @LEVELS
+def test_an_escape_in_a_name_is_the_one_that_the_name_has(tokenizer):
+    task = TaskInfo((BlockInfo("a\\b", loops=(8,), buffers=("A",)),))
+    masker = ScriptMasker(tokenizer, constraints=Constraints(own=True))
+    find = 'GetSBlock | "{}" "main" -> b\n'
+    assert taken(masker, find.format("a\\\\b"), task) == find.format("a\\\\b")
+    for name in ('a\\"', 'a\\"b', "a\\nb", "a\\\\", "a"):
+        assert taken(masker, find.format(name), task) != find.format(name), name
+
+
+@LEVELS
 def test_the_function_exists(tokenizer):
     masker = NEWEST[tokenizer]
     find = 'GetSBlock | "C" "{}" -> b\n'

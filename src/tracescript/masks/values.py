@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
 from typing import Any, Literal
 
 from tracescript.instructions import LETTERS, RVType, Slot
@@ -339,13 +338,14 @@ class Text(Goal, frozen=True):
         """How many letters make the key differ from those that there are; None if none do."""
         begun = self.raw == _LONG
         text = _LONG if begun else _decoded(self.raw + rest[:-1].decode("latin-1"))
-        for more in count():
-            key = _LONG if begun else _kept(text + "a" * more)
-            if key not in self.taken:
-                return more
+        key = _LONG if begun else _kept(text)
+        more = 0
+        while key in self.taken:
             if key == _LONG:
-                break
-        return None
+                return None
+            more += 1
+            key = _kept(text + "a" * more)
+        return more
 
 
 def _decoded(raw: str) -> str:
