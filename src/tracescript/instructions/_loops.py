@@ -180,6 +180,7 @@ ROWS: tuple[Kind, ...] = (
     kind(
         "Reorder",
         form(LOOPS),
+        loops="reorders",
         looks=("blocks", "loops", "extents", "dataflow"),
         changes=("loops",),
         meaning="Puts nested loops into the given order.",

@@ -50,13 +50,30 @@ DecisionKind: TypeAlias = Literal[
 """What is sampled: nothing, the index of a candidate, the factors of a loop, or a place."""
 
 LoopEffect: TypeAlias = Literal[
-    "finds", "looks up", "splits", "fuses", "merges", "changes", "keeps"
+    "finds",
+    "looks up",
+    "keeps",
+    "splits",
+    "fuses",
+    "reorders",
+    "merges",
+    "adds",
+    "removes",
+    "moves",
+    "wraps",
+    "maps",
+    "pads",
+    "lays out",
+    "changes",
 ]
 """What a kind has to do with loops.
 
-It finds a block by its name, looks up the loops around one, splits a loop, fuses nested loops,
-merges loops that are side by side, changes the loops around blocks in another way, or keeps them
-as they are.
+It finds a block by its name, looks up the loops around one, or keeps the loops as they are. It
+splits a loop, fuses nested loops, puts them into another order, or merges loops that are side by
+side. It adds blocks with loops of their own, removes a block, moves it under a loop, or makes one
+of all that is within a loop. It gives a block a loop for each index of a map, or for each iteration
+padded to a multiple; it lays a buffer out anew, which changes no loop unless it pads. Or it changes
+the loops around blocks in another way.
 """
 
 Aspect: TypeAlias = Literal[

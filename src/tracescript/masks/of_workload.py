@@ -18,7 +18,7 @@ def task_of(workload: Workload) -> TaskInfo:
     >>> from tracescript.workloads import loads
     >>> text = 'A "x" "float32" 8 64\nB "double" 8 64: A*2\n'
     >>> task_of(loads(text)).blocks
-    (BlockInfo(name='double', loops=(8, 64), buffers=('double', 'x')),)
+    (BlockInfo(name='double', loops=(8, 64), buffers=('double', 'x'), plain=True),)
     """
     names = [buffer.name for buffer in workload.buffers]
     above = [_levels(block, names) for block in workload.blocks]
@@ -34,6 +34,6 @@ def _levels(block: Block, names: list[str]) -> list[BlockInfo]:
     known = [axis.extent for axis in block.axes if isinstance(axis.extent, int)]
     unknown = len(block.axes) - len(known)
     if not unknown:
-        return [BlockInfo(block.name, tuple(known), buffers)]
+        return [BlockInfo(block.name, tuple(known), buffers, plain=bool(known))]
     outer = BlockInfo(f"{block.name}_l1", tuple(known), buffers)
     return [outer, BlockInfo(block.name, (None,) * unknown, buffers)]

@@ -13,7 +13,8 @@ from tracescript.masks.lexemes import run_of
 from tracescript.masks.line import Arrow
 from tracescript.masks.outcomes import Demand, Outcome, Walker
 from tracescript.masks.positions import Machine, Position
-from tracescript.masks.scope import Scope, first_distance
+from tracescript.masks.reading import first_distance
+from tracescript.masks.scope import Scope
 from tracescript.masks.strings import rest_of_string
 from tracescript.masks.tables import Table, Tree
 from tracescript.masks.task import Names
@@ -207,7 +208,7 @@ class Case:
             return self._more_for_loops(position, known)
         # Which block it will be is open.
         if self._loops(position) == "looks up":
-            return self._more_for_run(scope.workload.most_loops)
+            return self._more_for_run(scope.most_loops)
         return 0
 
     def _more_for_names(self, position: Position) -> int:

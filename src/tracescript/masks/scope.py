@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
-import re
-from typing import NamedTuple
+from typing import get_args
 
 import msgspec
+from msgspec.structs import replace
 
 from tracescript.instructions import Kind, LoopEffect
-from tracescript.literals import unquote
 from tracescript.masks.lexemes import MOST_OUTPUTS
+from tracescript.masks.nests import Block, Nests, Step
+from tracescript.masks.reading import Words, read
 from tracescript.masks.task import Loops, TaskInfo, Workload
 
-__all__ = ["CHANGES", "Scope", "defines", "first_distance"]
+__all__ = ["CHANGES", "Scope"]
 
 
-CHANGES: frozenset[LoopEffect] = frozenset({"changes", "splits", "fuses", "merges"})
+CHANGES: frozenset[LoopEffect] = frozenset(get_args(LoopEffect)) - {
+    "finds",
+    "looks up",
+    "keeps",
+}
 """What leaves the loops of a workload other than they were."""
 
 
@@ -24,18 +29,26 @@ class Scope(msgspec.Struct, frozen=True):
     """What the lines so far have defined, oldest first.
 
     Attributes:
-        blocks: the names under which blocks were looked up; None for others.
-        loops: the extents of loops, None where they are not known.
+        blocks: what variables of blocks stand for; None where that is not known.
         exprs: the values of expressions, None where they are not known.
-        changed: whether the loops of the workload are no longer what they were.
+        nests: the loops that variables stand for, and those around blocks.
         workload: what is known of the blocks.
     """
 
-    blocks: tuple[str | None, ...] = ()
-    loops: tuple[int | None, ...] = ()
+    blocks: tuple[Block | None, ...] = ()
     exprs: tuple[int | None, ...] = ()
-    changed: bool = False
+    nests: Nests = Nests()
     workload: Workload = TaskInfo(())
+
+    @property
+    def loops(self) -> Loops:
+        """The extents of loops, None where they are not known."""
+        return tuple([loop.extent for loop in self.nests.named])
+
+    @property
+    def most_loops(self) -> int:
+        """The greatest number of loops that is known of a block."""
+        return max(self.workload.most_loops, self.nests.longest)
 
     def loop_count(self, block: int | str) -> int | None:
         """How many loops a block has, None if that is not known.
@@ -48,80 +61,83 @@ class Scope(msgspec.Struct, frozen=True):
 
     def loops_of(self, block: int | str) -> Loops | None:
         """The extents of the loops around a block, None if they are not known."""
-        name = self.blocks[-block] if isinstance(block, int) else block
-        loops = None if name is None or self.changed else self.workload.loops_of(name)
+        known = self.blocks[-block] if isinstance(block, int) else block
+        nest = None if known is None else self.nests.around(known, self.workload)
         # Nothing can be said of more loops than a line may define.
-        return None if loops is None or len(loops) > MOST_OUTPUTS else loops
+        if nest is None or not nest.whole or len(nest.loops) > MOST_OUTPUTS:
+            return None
+        return tuple([loop.extent for loop in nest.loops])
 
     def extent(self, distance: int) -> int | None:
         """The extent of the loop at a distance; None if it is not known or none that a loop has."""
-        return _usual(self.loops[-distance])
+        return _usual(self.nests.named[-distance].extent)
 
     def after(self, line: str, kind: Kind) -> Scope:
         """The scope after a whole line."""
-        outputs = _OUTPUTS.search(line)
-        letter, count = ("", 0) if outputs is None else (outputs[1], int(outputs[2] or 1))
-        new = _values(kind, _Line(line, count, self)) if count else ()
-        blocks, loops, exprs = self.blocks, self.loops, self.exprs
-        if letter == "b":
-            blocks += (_name(line) if kind.loops == "finds" else None,) * count
-        elif letter == "l":
-            loops += new
-        else:
-            exprs += new
-        changed = self.changed or kind.loops in CHANGES
-        return Scope(blocks, loops, exprs, changed, self.workload)
+        words = read(line)
+        letter, count = words.letter, words.count
+        new = _values(kind, words, self) if count and letter != "b" else ()
+        step = Step(words, self.blocks, new if letter == "l" else (), self.workload)
+        return Scope(
+            self.blocks + (_blocks(kind, words, len(self.blocks)) if letter == "b" else ()),
+            self.exprs + (new if letter == "v" else ()),
+            self.nests.after(kind.loops, step),
+            self.workload,
+        )
+
+    def unsettled(self) -> Scope:
+        """The scope after a line that may change any loop."""
+        return replace(self, nests=self.nests.lose())
 
 
-class _Line(NamedTuple):
-    """A line that defines loops or expressions, and what was known before it."""
+def _blocks(kind: Kind, words: Words, place: int) -> tuple[Block | None, ...]:
+    """What the variables of blocks stand for that a line defines."""
+    if kind.loops == "finds":
+        return (words.name,) * words.count
+    is_new = kind.loops in ("adds", "wraps")
+    return tuple([place + number if is_new else None for number in range(words.count)])
 
-    text: str
-    outputs: int
-    scope: Scope
 
-
-def _values(kind: Kind, line: _Line) -> Loops:
+def _values(kind: Kind, words: Words, scope: Scope) -> Loops:
     """The extents or values that a line defines."""
     if kind.decision in ("tile", "partitioned tile"):
-        return _tile(line)
+        return _tile(words)
     if kind.loops == "looks up":
-        return _looked_up(line)
+        return _looked_up(words, scope)
     if kind.loops == "splits":
-        return _split(line)
-    return _fused(line) if kind.loops == "fuses" else (None,) * line.outputs
+        return _split(words, scope)
+    return _fused(words, scope) if kind.loops == "fuses" else (None,) * words.count
 
 
-def _looked_up(line: _Line) -> Loops:
-    extents = line.scope.loops_of(first_distance(line.text))
-    if extents is None or len(extents) != line.outputs:
-        return (None,) * line.outputs
+def _looked_up(words: Words, scope: Scope) -> Loops:
+    extents = scope.loops_of(_distance(words.inputs[0]))
+    if extents is None or len(extents) != words.count:
+        return (None,) * words.count
     return extents
 
 
-def _tile(line: _Line) -> Loops:
-    _, _, decision = line.text.rpartition(" = [")
-    factors = tuple(map(int, decision[:-1].split())) if decision != line.text else ()
-    return factors if len(factors) == line.outputs else (None,) * line.outputs
+def _tile(words: Words) -> Loops:
+    factors = tuple(map(int, (words.decision or "").split()))
+    return factors if len(factors) == words.count else (None,) * words.count
 
 
-def _split(line: _Line) -> Loops:
-    words = _inputs(line)[1:]
-    factors = [_factor(word, line.scope) for word in words]
+def _split(words: Words, scope: Scope) -> Loops:
+    loop, *given = words.inputs
+    factors = [_factor(word, scope) for word in given]
     known = [factor for factor in factors if factor is not None]
-    extent = line.scope.extent(first_distance(line.text))
-    if words.count("null") != 1 or len(known) != len(words) - 1 or extent is None:
+    extent = scope.extent(_distance(loop))
+    if given.count("null") != 1 or len(known) != len(given) - 1 or extent is None:
         return tuple(factors)
     # TVM rounds the factor up that follows from the others.
     rest = -(-extent // math.prod(known))
-    return tuple(rest if factor is None else factor for factor in factors)
+    return tuple([rest if factor is None else factor for factor in factors])
 
 
 def _factor(word: str, scope: Scope) -> int | None:
     """The value of a factor; None for one that is not known or cannot be."""
     if word == "null":
         return None
-    return _usual(scope.exprs[-int(word[2:])] if word[:2] == "v-" else int(word))
+    return _usual(scope.exprs[-_distance(word)] if word[:2] == "v-" else int(word))
 
 
 def _usual(number: int | None) -> int | None:
@@ -129,36 +145,16 @@ def _usual(number: int | None) -> int | None:
     return number if number is not None and 0 < number <= _GREATEST else None
 
 
-def _fused(line: _Line) -> Loops:
-    extents = [line.scope.extent(int(word[2:])) for word in _inputs(line)]
+def _fused(words: Words, scope: Scope) -> Loops:
+    extents = [scope.extent(_distance(word)) for word in words.inputs]
     known = [extent for extent in extents if extent is not None]
     return (_usual(math.prod(known)) if len(known) == len(extents) else None,)
 
 
-def _inputs(line: _Line) -> list[str]:
-    return line.text.partition(" | ")[0].partition(" -> ")[0].split(" ")[1:]
-
-
-def _name(line: str) -> str | None:
-    match = _NAME.search(line)
-    return None if match is None else unquote(match[1])
-
-
-def defines(line: str) -> bool:
-    """Whether a line, or the beginning of one, has come to its outputs."""
-    return _OUTPUTS.search(line) is not None
-
-
-def first_distance(line: str) -> int:
-    """The distance of the first input of a line, which is a reference."""
-    match = _DISTANCE.search(line)
-    assert match is not None
-    return int(match[1])
+def _distance(word: str) -> int:
+    """How far back a reference goes."""
+    return int(word[2:])
 
 
 _GREATEST = (1 << 31) - 1
 """The greatest extent that is followed; the divisors of all up to here are found at once."""
-
-_OUTPUTS = re.compile(r' -> (?:@"_" )?([blv])([0-9]*)(?: = [^"]*)?$')
-_NAME = re.compile(r' \| ("(?:[^"\\]|\\.)*")')
-_DISTANCE = re.compile(r" [blv]-([0-9]+)")

@@ -7,7 +7,6 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from tracescript.encode import HEADER
@@ -16,7 +15,8 @@ from tracescript.masks.bitmask import Bitmask, bitmask, tokens_in
 from tracescript.masks.outcomes import Counts
 from tracescript.masks.positions import Position
 from tracescript.masks.room import Case, Room
-from tracescript.masks.scope import CHANGES, Scope, defines
+from tracescript.masks.reading import defines
+from tracescript.masks.scope import CHANGES, Scope
 from tracescript.masks.tables import Table
 from tracescript.masks.task import Names, TaskInfo
 
@@ -367,7 +367,7 @@ class MaskState:
         kind = self._room.machine.rules.kinds.get(text.partition(" ")[0])
         if kind is None or kind.loops not in CHANGES:
             return scope
-        return replace(scope, changed=True)
+        return scope.unsettled()
 
     def _scope_after(self, scope: Scope, line: str) -> Scope:
         if line + "\n" == HEADER:

@@ -31,6 +31,10 @@ class Workload(Protocol):
         """The extents of the loops around a block, None if they are not known."""
         ...
 
+    def is_plain(self, name: str) -> bool:
+        """Whether it is known that a block is `BlockInfo.plain`."""
+        ...
+
 
 class BlockInfo(msgspec.Struct, frozen=True):
     """A block of a workload.
@@ -40,11 +44,15 @@ class BlockInfo(msgspec.Struct, frozen=True):
         loops: the extents of the loops around it, the outermost first; None for an extent
             that is no constant.
         buffers: the names of the buffers that it reads and writes.
+        plain: whether it is known that its loops are around no other block, and that its
+            iterations are these loops, in this order. Then its loops are followed from line
+            to line; else nothing is known of them once a line has changed any loop.
     """
 
     name: str
     loops: Loops = ()
     buffers: tuple[str, ...] = ()
+    plain: bool = False
 
 
 class TaskInfo(msgspec.Struct, frozen=True):
@@ -88,6 +96,10 @@ class TaskInfo(msgspec.Struct, frozen=True):
     def loops_of(self, name: str) -> Loops | None:
         """The extents of the loops around a block, None if it is none of the workload's."""
         return next((block.loops for block in self.blocks if block.name == name), None)
+
+    def is_plain(self, name: str) -> bool:
+        """Whether it is known that a block is `BlockInfo.plain`."""
+        return any(block.plain for block in self.blocks if block.name == name)
 
 
 class Names(NamedTuple):

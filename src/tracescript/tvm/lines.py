@@ -17,6 +17,7 @@ from tracescript.decode import read_line
 from tracescript.encode import write_value
 from tracescript.instructions import LETTERS
 from tracescript.json_trace import value_from_json
+from tracescript.masks.nests import Loop, Nests
 from tracescript.masks.scope import CHANGES, Scope
 from tracescript.masks.task import Loops, Names, NameSet
 from tracescript.model import Instruction
@@ -43,6 +44,10 @@ class LiveWorkload:
     def loops_of(self, name: str) -> Loops | None:
         """The extents of the loops around a block; None if no block or several have the name."""
         return self._loops.get(name)
+
+    def is_plain(self, name: str) -> bool:
+        """Nothing that a later line changes is followed: TVM is asked again."""
+        return False
 
     @cached_property
     def names(self) -> Names:
@@ -164,14 +169,14 @@ def _with_outputs(scope: Scope, workload: LiveWorkload, steps: Steps, inst: Inst
     """The scope with the names, extents and values that the outputs have in the schedule."""
     letter = LETTERS[KNOWN[inst.kind].outputs.type]
     new = [_known(steps, name) for name in inst.outputs]
-    blocks, loops, exprs = scope.blocks, scope.loops, scope.exprs
+    blocks, loops, exprs = scope.blocks, scope.nests.named, scope.exprs
     if letter == "b":
         blocks += tuple(new)
     elif letter == "l":
-        loops += tuple(new)
+        loops += tuple(map(Loop, new))
     else:
         exprs += tuple(new)
-    return Scope(blocks, loops, exprs, workload=workload)
+    return Scope(blocks, exprs, Nests(loops), workload)
 
 
 def _known(steps: Steps, name: str) -> Any:

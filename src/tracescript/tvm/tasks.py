@@ -7,9 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
-from tvm.s_tir import Schedule
+from tvm.s_tir import SBlockRealize, Schedule
 from tvm.tirx import IntImm, PrimFunc
 
 from tracescript.masks.task import BlockInfo, Loops, TaskInfo
@@ -61,5 +62,22 @@ def constant(extent: Any) -> int | None:
 def _block(schedule: Any, block: Any) -> BlockInfo:
     made = schedule.get(block)
     buffers = {str(region.source.name) for region in [*made.reads, *made.writes]}
-    loops = extents_of(schedule, block)
-    return BlockInfo(str(made.name_hint), loops, tuple(sorted(buffers)))
+    loops = [schedule.get(loop) for loop in schedule.get_loops(block)]
+    return BlockInfo(
+        str(made.name_hint),
+        tuple([constant(loop.extent) for loop in loops]),
+        tuple(sorted(buffers)),
+        plain=not schedule.get_child_blocks(block) and _are_iterations(loops),
+    )
+
+
+def _are_iterations(loops: list[Any]) -> bool:
+    """Whether there are loops, nothing is between them, and a block has one for each iteration."""
+    if not loops or not all(a.body.same_as(b) for a, b in pairwise(loops)):
+        return False
+    inside = loops[-1].body
+    if not isinstance(inside, SBlockRealize) or len(inside.iter_values) != len(loops):
+        return False
+    return all(
+        value.same_as(loop.loop_var) for value, loop in zip(inside.iter_values, loops, strict=True)
+    )
