@@ -12,7 +12,9 @@ from corpora import LOGS, OWN
 from releases import releases_of
 from tracescript import dumps, from_json, loads
 from tracescript.check import check
+from tracescript.literals import quote
 from tracescript.masks import BlockInfo, Constraints, IllegalToken, ScriptMasker, TaskInfo
+from tracescript.masks.ranges import mapped_extents
 from tracescript.tokens import Tokenizer
 
 HEADER = "tracescript 1\n"
@@ -33,7 +35,13 @@ TASK = TaskInfo(
 )
 NAMED = TaskInfo(TASK.blocks, 'plus "é"')
 MAIN = TaskInfo(TASK.blocks, "main")
-TASKS = [None, TASK, NAMED, MAIN]
+PLAIN = TaskInfo(
+    (
+        BlockInfo("C", (64, 128, 1009), ("A", "B", "C"), plain=True),
+        BlockInfo("T_relu", (64, None), ("C", "T_relu"), plain=True),
+    )
+)
+TASKS = [None, TASK, NAMED, MAIN, PLAIN]
 START = 'GetSBlock | "C" "main" -> b\nGetLoops b-1 -> l3\n'
 
 
@@ -313,6 +321,187 @@ def test_loops_are_as_many_as_the_block_has(tokenizer):
     assert taken(masker, later.replace("b-3", "b-2"), TASK) != later.replace("b-3", "b-2")
     made = START + "GetChildBlocks b-1 -> b2\nGetLoops b-1 -> l9\n"
     assert taken(masker, made, TASK) == made
+
+
+def loops_after(body, task=PLAIN):
+    """The extents of the loops around the block that was first looked up; None if not known."""
+    state = SYMBOLIC.new(task)
+    tokens = SYMBOLS.encode(HEADER + body)
+    assert state.try_advance(tokens) == len(tokens)
+    return state.scope.loops_of(body.count(" -> b"))
+
+
+SPLIT = "Split l-3 null 16 | true false -> l2\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "loops"),
+    [
+        ("", (64, 128, 1009)),
+        (SPLIT, (4, 16, 128, 1009)),
+        ("Split l-1 null 16 | true false -> l2\n", (64, 128, 64, 16)),
+        (
+            "SamplePerfectTile l-3 | 2 64 -> v2 = [4 16]\nSplit l-3 v-2 v-1 | 1 0 -> l2\n",
+            (4, 16, 128, 1009),
+        ),
+        ("Fuse l-3 l-2 | 1 -> l\n", (8192, 1009)),
+        ("Fuse l-3 l-1 | 1 -> l\n", None),
+        ("Fuse l-2 l-3 | 1 -> l\n", None),
+        ("Reorder l-1 l-3\n", (1009, 128, 64)),
+        (SPLIT + "Reorder l-4 l-1 l-3 l-2\n", (128, 16, 1009, 4)),
+        (SPLIT + "Reorder l-3 l-1\n", (4, 1009, 128, 16)),
+        (SPLIT + "Fuse l-5 l-4 | 1 -> l\n", None),
+        ('Bind l-1 | "blockIdx.x"\nAnnotate b-1 1 | "k"\n', (64, 128, 1009)),
+        ("PadEinsum b-1 | [1 3 16]\n", (64, 129, 1024)),
+        ("PadEinsum b-1 | [1 3]\n", None),
+        ("PadEinsum b-1 | [1 3 0]\n", None),
+        (SPLIT + "PadEinsum b-1 | [1 1 1 1]\n", None),
+        ("Blockize l-2 | true -> b\nGetLoops b-2 -> l2\nFuse l-2 l-1 | 1 -> l\n", (None,)),
+        ("Blockize [b-1 b-1] | true -> b\n", None),
+        (SPLIT + "Blockize l-5 | true -> b\n", None),
+        ("ReIndex b-1 | 0 0 -> b\nComputeInline b-1\n", (64, 128, 1009)),
+        ('CacheRead b-1 [] | 0 "shared" -> b\nComputeAt b-1 l-2 | 1 -1\n', (64, 128, 1009)),
+        ('CacheRead b-1 [] | 0 "shared" -> b\nGetLoops b-1 -> l2\nFuse l-2 l-1 | 1 -> l\n', None),
+        ("ComputeInline b-1\n", None),
+        ("GetChildBlocks b-1 -> b\nComputeInline b-1\n", (64, 128, 1009)),
+        ("GetChildBlocks b-1 -> b\nComputeAt b-1 l-1 | 1 -1\n", None),
+        ("GetChildBlocks b-1 -> b\nPadEinsum b-1 | [1 1 1]\n", None),
+        ("SampleComputeLocation b-1 -> l\nComputeAt b-1 l-1 | 1 -1\n", None),
+        ("AddUnitLoop l-1 -> l\n", None),
+        ("Merge l-1 l-2 -> l\n", None),
+        ('GetSBlock | "C_local" "main" -> b\nComputeAt b-1 l-1 | 1 -1\n', None),
+        ('GetSBlock | "T_relu" "main" -> b\nComputeAt b-1 l-1 | 1 -1\n', (64, 128, 1009)),
+    ],
+)
+def test_loops_are_followed(body, loops):
+    assert loops_after(START + body) == loops
+
+
+def test_a_block_that_is_moved_has_the_loops_above_it_and_more():
+    moved = 'CacheWrite b-1 [] | 0 "local" -> b\nReverseComputeAt b-1 l-2 | 1 -1\n'
+    state = SYMBOLIC.new(PLAIN)
+    body = START + moved + "GetLoops b-1 -> l4\nFuse l-2 l-1 | 1 -> l\n"
+    assert state.try_advance(SYMBOLS.encode(HEADER + body)) == len(SYMBOLS.encode(HEADER + body))
+    assert state.scope.loops == (64, 128, 1009, 64, 128, None, None, None)
+    assert state.scope.loops_of(1) == (64, 128, None)
+    assert state.scope.loops_of(2) == (64, 128, 1009)
+    # Fewer loops than are above it cannot be.
+    state = SYMBOLIC.new(PLAIN)
+    body = START + moved + "GetLoops b-1 -> l\n"
+    assert state.try_advance(SYMBOLS.encode(HEADER + body)) == len(SYMBOLS.encode(HEADER + body))
+    assert state.scope.loops_of(2) is None
+    # Whoever fuses a loop above it, fuses it for both.
+    assert loops_after(START + moved + "Fuse l-3 l-2 | 1 -> l\n") == (8192, 1009)
+
+
+def test_loops_that_others_may_share_are_not_followed():
+    for body in (SPLIT, "Reorder l-1 l-3\n", "ReIndex b-1 | 0 0 -> b\n"):
+        assert loops_after(START + body, TASK) is None
+        assert loops_after('GetSBlock | "C" "main" -> b\n', TASK) == (64, 128, 1009)
+
+
+def index_map(variables, *final):
+    """The text of an index map, as TVM 0.27 writes it, but for what none of it depends on.
+
+    An expression is the number of a variable, or an operator with two of them; a number is a str.
+    """
+    nodes = [{"type": "None"}, {"type": "ir.PrimType", "data": {"span": 0, "dtype": "int32"}}]
+
+    def add(type_, data):
+        nodes.append({"type": type_, "data": data})
+        return len(nodes) - 1
+
+    def expression(made):
+        if isinstance(made, int):
+            return own[made]
+        if isinstance(made, str):
+            return add("ir.IntImm", {"span": 0, "ty": 1, "value": add("int", int(made))})
+        kind, a, b = made
+        return add(f"prim.{kind}", {"span": 0, "ty": 1, "a": expression(a), "b": expression(b)})
+
+    own = [add("ir.Var", {"span": 0, "ty": 1, "name": 0}) for _ in range(variables)]
+    first = add("ffi.Array", own)
+    last = add("ffi.Array", [expression(made) for made in final])
+    data = {"initial_indices": first, "final_indices": last, "inverse_index_map": 0}
+    return json.dumps({"root_index": add("tirx.IndexMap", data), "nodes": nodes})
+
+
+FUSED = ("Add", ("Add", ("Mul", 0, "10"), ("Mul", 1, "5")), 2)
+"""A number with digits of 3, 2 and 5."""
+
+
+def deep(depth):
+    return 0 if depth == 0 else ("Add", deep(depth - 1), "0")
+
+
+@pytest.mark.parametrize(
+    ("final", "extents"),
+    [
+        ([2, 0, 1], (5, 3, 2)),
+        ([FUSED], (30,)),
+        ([("FloorDiv", FUSED, "6"), ("FloorMod", FUSED, "6")], (5, 6)),
+        ([("FloorDiv", FUSED, "30"), ("FloorMod", FUSED, "31")], (1, 30)),
+        ([("FloorDiv", FUSED, "4")], None),
+        ([("FloorMod", FUSED, "4")], None),
+        ([("FloorMod", FUSED, "0")], None),
+        ([("Add", ("Mul", 0, "2"), 1), 2], (6, 5)),
+        ([("Add", 1, ("Mul", 0, "2")), 2], (6, 5)),
+        ([("Add", ("Mul", 0, "3"), 1), 2], None),
+        ([("Mul", 0, "2"), 1, 2], None),
+        ([("Add", 0, 0)], None),
+        ([("Add", 0, 1)], None),
+        ([("Add", 0, "0")], (3,)),
+        ([("Add", 0, "1")], None),
+        ([("Sub", 0, 1)], None),
+        ([("Mul", 0, 1)], None),
+        ([("Mul", 0, "-1")], None),
+        ([deep(60)], (3,)),
+        ([deep(70)], None),
+    ],
+)
+def test_how_far_the_indices_of_a_map_go(final, extents):
+    assert mapped_extents(index_map(3, *final), (3, 2, 5)) == extents
+
+
+def test_an_index_of_one_value_adds_nothing():
+    fused = ("Add", ("Mul", 0, "196"), ("Add", ("Mul", 1, "14"), 2))
+    assert mapped_extents(index_map(3, fused), (1, 14, 14)) == (196,)
+    assert mapped_extents(index_map(2, ("Add", 0, 1)), (1, 1)) == (1,)
+
+
+def test_of_what_is_no_index_map_nothing_is_said():
+    text = index_map(2, 1, 0)
+    whole = json.loads(text)
+    assert mapped_extents(text, (2, 3)) == (3, 2)
+    assert mapped_extents(text, (2, 3, 4)) is None
+    assert mapped_extents("{}", (2, 3)) is None
+    for number, node in enumerate(whole["nodes"]):
+        for other in ({**node, "type": "prim.Sub"}, {**node, "data": 7}, {**node, "data": [99]}):
+            nodes = [*whole["nodes"][:number], other, *whole["nodes"][number + 1 :]]
+            found = mapped_extents(json.dumps({**whole, "nodes": nodes}), (2, 3))
+            assert found in (None, (3, 2)), (number, other)
+    number = whole["root_index"]
+    whole["nodes"][number]["data"]["initial_indices"] = None
+    assert mapped_extents(json.dumps(whole), (2, 3)) is None
+
+
+def test_a_block_whose_iterations_are_mapped_has_their_loops():
+    fused = ("Add", ("Mul", 0, "128"), 1)
+    body = f"TransformBlockLayout b-1 | {quote(index_map(3, 2, fused))}\n"
+    found = 'GetSBlock | "C" "main" -> b\n'
+    assert loops_after(found + body) == (1009, 8192)
+    tile = "PadEinsum b-1 | [16 1]\nGetLoops b-1 -> l2\nSamplePerfectTile l-2 | 2 4 -> v2 = ["
+    assert next_texts(SYMBOLIC, found + body + tile, PLAIN) == {b"256", b"512", b"1024"}
+    # The loops from before may be there no more.
+    assert loops_after(START + body) == (1009, 8192)
+    state = SYMBOLIC.new(PLAIN)
+    assert state.try_advance(SYMBOLS.encode(HEADER + START + body)) > 0
+    assert state.scope.loops == (None, None, None)
+    no_map = 'TransformBlockLayout b-1 | "{}"\n'
+    assert loops_after(START + no_map) is None
+    padded = 'TransformLayout b-1 @"{}" | 0 0 "{}" true\n'
+    assert loops_after(START + padded) is None
+    assert loops_after(START + padded.replace('"{}" true', "null true")) == (64, 128, 1009)
 
 
 @LEVELS

@@ -1,6 +1,8 @@
 """Masks with a task, on records whose workload TVM builds again: what happened is let through."""
 
 import json
+import random
+from collections import Counter
 
 import pytest
 
@@ -12,7 +14,8 @@ from tracescript.tokens import Tokenizer
 pytest.importorskip("tvm", reason="the extra `tvm` is not installed")
 
 import tvm_cases
-from tracescript.tvm import task_of
+from nests import follow, wander
+from tracescript.tvm import from_tvm, task_of
 
 
 @pytest.mark.parametrize("level", ["symbol", "phrase"])
@@ -30,3 +33,21 @@ def test_records_fit_their_own_workload_and_few_others(log, level):
         others += sum(fits) - 1
     # Workloads that share their block names and divide alike are not told apart.
     assert others == {"cuda": 3, "llvm": 0}[log]
+
+
+@pytest.mark.parametrize("log", ["cuda", "llvm"])
+def test_what_is_said_of_loops_is_so_in_the_schedule(log):
+    known = sum((follow(*record) for record in tvm_cases.records(log)), Counter())
+    least = {"cuda": (10_000, 10_000), "llvm": (10_000, 1000)}[log]
+    assert (known["extents", True], known["nests", True]) > least
+
+
+@pytest.mark.parametrize("example", tvm_cases.EXAMPLES, ids=lambda example: example.name)
+def test_what_is_said_of_loops_is_so_after_every_primitive(example):
+    follow(example.module, from_tvm(example.schedule(tvm_cases.SEED).trace))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_said_of_loops_is_so_wherever_one_wanders(seed):
+    module = tvm_cases.modules("cuda")[seed % len(tvm_cases.modules("cuda"))]
+    follow(module, wander(module, random.Random(seed), 60))

@@ -102,9 +102,10 @@ class _Graph:
 
     def integer(self, number: int) -> int:
         """The value of a whole number."""
-        value = self.fields(number, "IntImm").get("value")
+        value: object = self.fields(number, "IntImm").get("value")
         if self._apart:
-            value = self._nodes[value].data if self.kind(value) == "int" else None
+            is_number = self.kind(value) == "int"
+            value = self._nodes[cast("int", value)].data if is_number else None
         if type(value) is not int:
             raise _Unknown
         return value

@@ -18,14 +18,14 @@ class Words(NamedTuple):
         inputs: the words of the inputs.
         attrs: those of the attributes.
         letter: that of its outputs, empty if there are none.
-        count: how many outputs there are.
+        outputs: how many outputs there are.
         decision: the text between the brackets of a decision that is a list; None for another.
     """
 
     inputs: tuple[str, ...]
     attrs: tuple[str, ...]
     letter: str
-    count: int
+    outputs: int
     decision: str | None
 
     @property

@@ -9,8 +9,9 @@ import msgspec
 from msgspec.structs import replace
 
 from tracescript.instructions import Kind, LoopEffect
+from tracescript.masks.effects import Step, nests_after
 from tracescript.masks.lexemes import MOST_OUTPUTS
-from tracescript.masks.nests import Block, Nests, Step
+from tracescript.masks.nests import Block, Nests
 from tracescript.masks.reading import Words, read
 from tracescript.masks.task import Loops, TaskInfo, Workload
 
@@ -75,13 +76,13 @@ class Scope(msgspec.Struct, frozen=True):
     def after(self, line: str, kind: Kind) -> Scope:
         """The scope after a whole line."""
         words = read(line)
-        letter, count = words.letter, words.count
+        letter, count = words.letter, words.outputs
         new = _values(kind, words, self) if count and letter != "b" else ()
-        step = Step(words, self.blocks, new if letter == "l" else (), self.workload)
+        step = Step(kind, words, self.blocks, new if letter == "l" else (), self.workload)
         return Scope(
             self.blocks + (_blocks(kind, words, len(self.blocks)) if letter == "b" else ()),
             self.exprs + (new if letter == "v" else ()),
-            self.nests.after(kind.loops, step),
+            nests_after(self.nests, step),
             self.workload,
         )
 
@@ -93,9 +94,9 @@ class Scope(msgspec.Struct, frozen=True):
 def _blocks(kind: Kind, words: Words, place: int) -> tuple[Block | None, ...]:
     """What the variables of blocks stand for that a line defines."""
     if kind.loops == "finds":
-        return (words.name,) * words.count
+        return (words.name,) * words.outputs
     is_new = kind.loops in ("adds", "wraps")
-    return tuple([place + number if is_new else None for number in range(words.count)])
+    return tuple([place + number if is_new else None for number in range(words.outputs)])
 
 
 def _values(kind: Kind, words: Words, scope: Scope) -> Loops:
@@ -106,19 +107,19 @@ def _values(kind: Kind, words: Words, scope: Scope) -> Loops:
         return _looked_up(words, scope)
     if kind.loops == "splits":
         return _split(words, scope)
-    return _fused(words, scope) if kind.loops == "fuses" else (None,) * words.count
+    return _fused(words, scope) if kind.loops == "fuses" else (None,) * words.outputs
 
 
 def _looked_up(words: Words, scope: Scope) -> Loops:
     extents = scope.loops_of(_distance(words.inputs[0]))
-    if extents is None or len(extents) != words.count:
-        return (None,) * words.count
+    if extents is None or len(extents) != words.outputs:
+        return (None,) * words.outputs
     return extents
 
 
 def _tile(words: Words) -> Loops:
     factors = tuple(map(int, (words.decision or "").split()))
-    return factors if len(factors) == words.count else (None,) * words.count
+    return factors if len(factors) == words.outputs else (None,) * words.outputs
 
 
 def _split(words: Words, scope: Scope) -> Loops:

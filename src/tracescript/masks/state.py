@@ -14,8 +14,8 @@ from tracescript.errors import IllegalToken
 from tracescript.masks.bitmask import Bitmask, bitmask, tokens_in
 from tracescript.masks.outcomes import Counts
 from tracescript.masks.positions import Position
-from tracescript.masks.room import Case, Room
 from tracescript.masks.reading import defines
+from tracescript.masks.room import Case, Room
 from tracescript.masks.scope import CHANGES, Scope
 from tracescript.masks.tables import Table
 from tracescript.masks.task import Names, TaskInfo

@@ -45,7 +45,7 @@ class LiveWorkload:
         """The extents of the loops around a block; None if no block or several have the name."""
         return self._loops.get(name)
 
-    def is_plain(self, name: str) -> bool:
+    def is_plain(self, name: str) -> bool:  # noqa: ARG002 - what a workload is asked
         """Nothing that a later line changes is followed: TVM is asked again."""
         return False
 
