@@ -25,7 +25,7 @@ def follow(module, trace):
         inst, decided = read_line(line, names)
         steps.apply(inst, *decided)
         kind = KNOWN[inst.kind]
-        scope = scope.after(line, kind)
+        scope = scope.after(line)
         letter = kind.outputs.type[0]
         if letter in variables:
             variables[letter] += inst.outputs

@@ -13,7 +13,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from training.attempts import Attempt
-from training.data import files
+from training.data import files, tables
 from training.evaluate.results import Candidate, read
 from training.model import network, runs, sequences
 from training.model.batches import TokenBatches
@@ -33,6 +33,9 @@ from transformers import (
 from tracescript import loads, workloads
 from tracescript.check import check
 from tracescript.masks import ScriptMasker, task_of
+from tracescript.masks.reading import first_distance
+from tracescript.masks.reading import read as read_words
+from tracescript.masks.scope import Scope
 from tracescript.proposals import ask, masker_of
 from tracescript.tokens import Tokenizer
 
@@ -103,6 +106,42 @@ def test_validation_has_workloads_of_its_own():
         prompts[part] = {row["prompt"] for row in sequences.measured(part)}
     assert all(prompts.values())
     assert not prompts["train"] & prompts["validation"]
+
+
+def test_valid_scripts_are_there_alone_and_beside_another(tmp_path):
+    row = {"family": "f", "target": "t", "prompt": "p", "reproduced": True}
+    scripts = [("b", "3"), ("a", "1"), ("b", "1"), ("b", "2"), ("c", "1"), ("c", "1")]
+    made = [{"key": key, "script": script, **row} for key, script in scripts]
+    tables.write(tmp_path / "pretrain" / "train.parquet", made, tables.PRETRAIN)
+    found = [
+        (each["key"], each.get("given"), each["script"])
+        for each in sequences.valid("train", tmp_path)
+    ]
+    assert found[:6] == [(key, None, script) for key, script in scripts]
+    assert found[6:] == [("b", "2", "1"), ("b", "3", "2"), ("b", "1", "3")]
+
+
+def test_masks_know_the_extent_of_every_tile():
+    """Also those of tensor cores, after maps, paddings and wrapped blocks."""
+    rows = sequences.rows(files.DATASETS, "pretrain", "validation")
+    tiles = for_tensor_cores = 0
+    for row in rows:
+        scope = Scope(workload=task_of(workloads.loads(row["prompt"])))
+        wrapped = False
+        for line in row["script"].splitlines()[1:]:
+            kind = line.partition(" ")[0]
+            if kind == "SamplePerfectTile":
+                factors = line.rpartition("[")[2][:-1].split()
+                assert scope.extent(first_distance(line)) == math.prod(map(int, factors))
+                tiles += 1
+                for_tensor_cores += wrapped
+            if kind == "GetLoops":
+                known = scope.loop_count(first_distance(line))
+                assert known in (None, read_words(line).outputs)
+            wrapped |= kind == "Blockize"
+            scope = scope.after(line)
+    assert tiles > 3 * len(rows) > 0
+    assert for_tensor_cores > tiles / 10
 
 
 def test_the_vocabulary_makes_sequences_short(tokenizer):

@@ -94,8 +94,10 @@ def test_questions_of_which_nothing_was_measured(datasets, tmp_path):
     more = [{**row, "reproduced": True}] * 2
     tables.write(copy / "pretrain" / "train.parquet", more, tables.PRETRAIN)
     found = questions(copy, seed=0, measured=False)
-    assert len(found) == 5
-    assert {each.task.key for each in found if math.isnan(each.reference)} == {"3"}
+    # Of workload 3 one of its two scripts, and the workload itself.
+    assert len(found) == 6
+    new = {(each.task.key, each.given) for each in found if math.isnan(each.reference)}
+    assert new == {("3", None), ("3", "s")}
     assert {each.task.key for each in questions(copy, seed=0)} == {"1", "2"}
 
 
@@ -229,6 +231,10 @@ def test_what_was_cut_off_is_worth_nothing(datasets):
 
     roller = Roller(asked, judge, tokenizer, None, 64, 0, reward)
     ids = tokenizer.encode("tracescript 1\n")
+    with pytest.raises(ValueError, match=r"^1 questions fit, 2 are to be asked$"):
+        roller.choose(["0", "1"])
+    assert roller.choose(["0"]) == asked
+    roller.seconds.append({"writing": 0.0})
     found = roller.rewards(["0"] * 3, [[*ids, tokenizer.eos_id], ids, [7]])
     assert found[0] > 0
     assert found[1:] == [0, 0]
@@ -262,6 +268,7 @@ def test_reinforcement(datasets, tmp_path):
     assert len(steps) == 2
     assert all("kl" in each and "entropy" in each for each in steps)
     assert [sum(stages.values()) for stages in log["stages"]] == [8, 8]
+    assert all(min(each["writing"], each["judging"]) > 0 for each in log["seconds"])
     assert sum(stages.get("measured", 0) for stages in log["stages"]) > 0
     assert max(each["reward"] for each in steps) > 0
     first = read(out / "results.jsonl", Result)

@@ -6,16 +6,18 @@ r"""Reinforce a model with what its scripts are worth on a device: GRPO, with ma
         --device none --no-mask --questions 64 --steps 100
 
 A step asks for scripts of some workloads, a group of each, has them measured, and makes those that
-are better than their group more likely. Both tasks take part: a constructed script is compared with
+are better than their group more likely. It asks more of the kinds of questions that are sometimes
+answered right, see `training.chooser`. Both tasks take part: a constructed script is compared with
 the best one that is known of its workload, a refined one with the one that was given. The folder
 `--out` holds checkpoints and `results.jsonl` with all that was measured: the same command goes on
 from there, and a script that is known is not measured again. `log.json` has rewards, KL and
-entropy of each step.
+entropy of each step, what became of its scripts, and the seconds that it took to write and to judge
+them.
 
 With `--device none` nothing is compiled: a script is worth something if the post-processors accept
 it, which takes a fiftieth of a second on one core. Then the workloads of the pre-training take part
-as well. It is the first stage, in which the model learns what is right, as the second one with a
-device learns what is fast.
+as well, each with a script to refine. It is the first stage, in which the model learns what is
+right, as the second one with a device learns what is fast.
 """
 
 from __future__ import annotations
@@ -25,8 +27,9 @@ import copy
 import math
 import os
 import random
+import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -42,6 +45,7 @@ from trl import GRPOConfig, GRPOTrainer
 from tracescript.masks import ScriptMasker
 from tracescript.proposals import ask, masker_of
 from tracescript.tokens import Tokenizer
+from training.chooser import Chooser
 from training.data import files
 from training.evaluate.card import command_of, run_facts
 from training.evaluate.evaluator import Evaluator, evaluator_for
@@ -70,9 +74,20 @@ os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
 class Compared(Question, frozen=True, kw_only=True):
     """A question, and what its answer is compared with."""
 
+    family: str
+    """The family of the workload."""
+
     reference: float = math.nan
     """Seconds of the script that was given, or of the best that is known; not a number if nothing
     was measured of the workload."""
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """What decides how hard it is: its family, and what there is to refine."""
+        if self.given is None:
+            return self.family, "construct"
+        is_for_tensor_cores = "meta_schedule.auto_tensorize" in self.given
+        return self.family, "refine tensor cores" if is_for_tensor_cores else "refine"
 
 
 def main() -> None:
@@ -110,6 +125,8 @@ def main() -> None:
             found = read(path, Result)
             require_compiled(found, path, options.device)
             known += found
+        if len(asked) < options.questions:
+            raise ValueError(f"--questions {options.questions}: there are {len(asked)}")
         file = ResultFile(options.out / "results.jsonl", options.device)
     command = command_of("training.rl")
     facts = run_facts(options.device, command)
@@ -128,7 +145,8 @@ def main() -> None:
 def questions(datasets: Path, seed: int, *, measured: bool = True) -> list[Compared]:
     """What is asked, from the training examples of both tasks, in a random order.
 
-    Each workload is asked for once; so is a script to refine.
+    Each workload is asked for once; so is a script to refine. Of a workload of the pre-training set
+    that is the first one.
 
     Args:
         datasets: the folder of the data sets.
@@ -137,15 +155,20 @@ def questions(datasets: Path, seed: int, *, measured: bool = True) -> list[Compa
             was measured; else those of the pre-training set are asked for, too.
     """
     found: dict[tuple[str, str | None], Compared] = {}
-    for name, time in (("construct", "best_latency"), ("refine", "given_latency")):
+    for name, latency in (("construct", "best_latency"), ("refine", "given_latency")):
         for row in rows(datasets, name, "train"):
             given = row.get("given")
             task = Task(row["key"], row["prompt"])
-            found[row["key"], given] = Compared(task=task, given=given, reference=row[time])
+            found[row["key"], given] = Compared(
+                task=task, given=given, family=row["family"], reference=row[latency]
+            )
     if not measured:
+        firsts: dict[str, str] = {}
         for row in rows(datasets, "pretrain", "train"):
             task = Task(row["key"], row["prompt"])
-            found.setdefault((row["key"], None), Compared(task=task))
+            for given in (None, firsts.setdefault(row["key"], row["script"])):
+                new = Compared(task=task, given=given, family=row["family"])
+                found.setdefault((row["key"], given), new)
     everything = list(found.values())
     random.Random(seed).shuffle(everything)
     return everything
@@ -188,7 +211,8 @@ class Judge:
 class Roller:
     """Samples the scripts of a step, and says what they are worth.
 
-    TRL calls it for scripts, then for rewards; a prompt of TRL is the number of a question.
+    TRL calls it for scripts, then for rewards; a prompt of TRL stands for one of the questions that
+    `choose` has chosen.
 
     Args:
         asked: the questions.
@@ -216,21 +240,41 @@ class Roller:
         self._limit = limit
         self._seed = seed
         self._worth = worth
+        self._chooser = Chooser([each.kind for each in asked], seed, self._fits)
+        self._chosen: dict[str, int] = {}
         self.masks: dict[tuple[int, ...], NDArray[np.int32]] = {}
         """The masks of the last scripts, see `MaskedGRPOTrainer`; empty without masks."""
         self.stages: list[dict[str, int]] = []
         """What became of the scripts of each step."""
+        self.seconds: list[dict[str, float]] = []
+        """How long each step has written scripts, and judged them."""
+
+    def _fits(self, number: int) -> bool:
+        each = self._asked[number]
+        tokens = len(ask(self._tokenizer, each.task.prompt, each.given)) + self._limit
+        return tokens <= network.LONGEST
+
+    def choose(self, prompts: Iterable[str]) -> list[Compared]:
+        """The next questions, one for each prompt, which stands for it until the next ones.
+
+        Raises:
+            ValueError: there are fewer that leave room for an answer.
+        """
+        names = list(prompts)
+        self._chosen = dict(zip(names, self._chooser.choose(len(names)), strict=True))
+        return [self._asked[number] for number in self._chosen.values()]
 
     def rollout(self, prompts: list[str], trainer: Any) -> dict[str, list[list[Any]]]:
         """Scripts for prompts, one for each, as TRL takes them."""
+        begin = time.monotonic()
         # A copy, so that sampling changes nothing of what is trained, its dtype included.
         model = copy.deepcopy(trainer.accelerator.unwrap_model(trainer.model)).eval()
         if model.device.type == "cuda":
             model = model.to(torch.bfloat16)
         wanted = Counter(prompts)
         (copies,) = set(wanted.values())
-        chosen = [self._asked[int(number)] for number in wanted]
-        requests = [request(self._tokenizer, each, self._masker) for each in chosen]
+        questions = self.choose(wanted)
+        requests = [request(self._tokenizer, each, self._masker) for each in questions]
         drawn = sample(
             model,
             requests,
@@ -239,14 +283,15 @@ class Roller:
             # Another one each step, the same again after an interruption.
             seed=self._seed * 1_000_003 + trainer.state.global_step,
         )
-        left = {number: iter(draws) for number, draws in zip(wanted, drawn, strict=True)}
+        left = {prompt: iter(draws) for prompt, draws in zip(wanted, drawn, strict=True)}
         ids = dict(zip(wanted, (request.ids for request in requests), strict=True))
-        pairs = [(ids[number], next(left[number])) for number in prompts]
+        pairs = [(ids[prompt], next(left[prompt])) for prompt in prompts]
         end = [self._tokenizer.eos_id]
         self.masks.clear()
         if self._masker is not None:
             for asked, draw in pairs:
                 self.masks[tuple(asked + draw.ids + end * draw.ended)] = np.stack(draw.masks)
+        self.seconds.append({"writing": time.monotonic() - begin})
         return {
             "prompt_ids": [asked for asked, _ in pairs],
             "completion_ids": [draw.ids + end * draw.ended for _, draw in pairs],
@@ -257,7 +302,8 @@ class Roller:
         self, prompts: list[str], completion_ids: list[list[int]], **_: object
     ) -> list[float]:
         """What scripts are worth."""
-        asked = [self._asked[int(number)] for number in prompts]
+        begin = time.monotonic()
+        asked = [self._asked[self._chosen[prompt]] for prompt in prompts]
         end = self._tokenizer.eos_id
         # A script that was cut off is none.
         whole = [ids if ids[-1] == end else [] for ids in completion_ids]
@@ -265,7 +311,12 @@ class Roller:
         results = self._judge([(each.task, s) for each, s in zip(asked, scripts, strict=True)])
         self.stages.append(dict(Counter(result.stage for result in results)))
         pairs = zip(asked, results, strict=True)
-        return [self._worth(result, each.reference) for each, result in pairs]
+        worth = [self._worth(result, each.reference) for each, result in pairs]
+        for prompt, number in self._chosen.items():
+            answers = zip(prompts, worth, strict=True)
+            self._chooser.learn(number, [each > 0 for of, each in answers if of == prompt])
+        self.seconds[-1]["judging"] = time.monotonic() - begin
+        return worth
 
 
 def train(
@@ -275,11 +326,6 @@ def train(
     # torch and the device are used from here on, after the evaluator's processes have begun.
     with files_or_exit("rl"):
         model = AutoModelForCausalLM.from_pretrained(options.start, dtype=torch.float32)
-    fit = [
-        number
-        for number, each in enumerate(asked)
-        if len(ask(tokenizer, each.task.prompt, each.given)) + options.limit <= network.LONGEST
-    ]
     roller = Roller(
         asked,
         judge,
@@ -297,13 +343,14 @@ def train(
         model=model,
         reward_funcs=[roller.rewards],
         args=arguments(options),
-        train_dataset=Dataset.from_list([{"prompt": str(number)} for number in fit]),
+        # What is asked, the roller chooses.
+        train_dataset=Dataset.from_list([{"prompt": str(n)} for n in range(options.questions)]),
         processing_class=tokenizer.to_huggingface(),
         rollout_func=roller.rollout,
         callbacks=callbacks(options.seconds),
     )
     history = run(trainer, options.out)
-    write_log(options.out, history=history, stages=roller.stages)
+    write_log(options.out, history=history, stages=roller.stages, seconds=roller.seconds)
 
 
 def arguments(options: argparse.Namespace) -> GRPOConfig:

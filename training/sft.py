@@ -3,10 +3,11 @@ r"""Train a model to write scripts: from scratch, or from any causal model of Hu
     python -m training.sft valid --out runs/valid --epochs 20
     python -m training.sft measured --start runs/valid --out runs/sft --epochs 4
 
-`valid` is the pre-training on scripts that pass the post-processors, `measured` the two tasks on
-measured ones. `--start` takes a model that an earlier call wrote, or one of Hugging Face by
-its name, then with `--lora` if only adapters are to be trained. The folder `--out` holds
-checkpoints: the same command goes on from the last one. `log.json` beside the model has the losses.
+`valid` is the pre-training on scripts that pass the post-processors, for a workload alone or beside
+another script for it; `measured` is the two tasks on measured ones. `--start` takes a model that an
+earlier call wrote, or one of Hugging Face by its name, then with `--lora` if only adapters are to
+be trained. The folder `--out` holds checkpoints: the same command goes on from the last one.
+`log.json` beside the model has the losses.
 """
 
 from __future__ import annotations

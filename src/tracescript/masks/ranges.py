@@ -98,7 +98,18 @@ class _Graph:
         data = self._nodes[cast("int", number)].data if self.kind(number) == "Array" else None
         if type(data) is not list:
             raise _Unknown
-        return cast("list[int]", data)
+        items = cast("list[object]", data)
+        if not all(type(item) is int for item in items):
+            raise _Unknown
+        return cast("list[int]", items)
+
+    def operands(self, number: int) -> tuple[int, int]:
+        """The two operands of an operation."""
+        fields = self.fields(number, self.kind(number))
+        a, b = fields.get("a"), fields.get("b")
+        if type(a) is not int or type(b) is not int:
+            raise _Unknown
+        return a, b
 
     def integer(self, number: int) -> int:
         """The value of a whole number."""
@@ -127,11 +138,11 @@ def _made(graph: _Graph, known: dict[int, _Range], number: int, depth: int) -> _
         return _Range(0)
     if kind not in ("Add", "Mul", "FloorDiv", "FloorMod"):
         raise _Unknown
-    fields = graph.fields(number, kind)
-    a = _range(graph, known, fields["a"], depth)
+    first, second = graph.operands(number)
+    a = _range(graph, known, first, depth)
     if kind == "Add":
-        return _sum(a, _range(graph, known, fields["b"], depth))
-    factor = graph.integer(fields["b"])
+        return _sum(a, _range(graph, known, second, depth))
+    factor = graph.integer(second)
     if factor <= 0:
         raise _Unknown
     if kind == "Mul":

@@ -20,6 +20,7 @@ class Words(NamedTuple):
         letter: that of its outputs, empty if there are none.
         outputs: how many outputs there are.
         decision: the text between the brackets of a decision that is a list; None for another.
+        name: the first attribute if it is a string, as it is meant; else None.
     """
 
     inputs: tuple[str, ...]
@@ -27,15 +28,7 @@ class Words(NamedTuple):
     letter: str
     outputs: int
     decision: str | None
-
-    @property
-    def name(self) -> str | None:
-        """The first attribute, if it is a string."""
-        return unquote(self.attrs[0]) if self.attrs and self.attrs[0][0] == '"' else None
-
-    def distances(self, letter: str) -> list[int]:
-        """How far back the references of this letter among the inputs are, those in lists not."""
-        return [int(word[2:]) for word in self.inputs if word[:2] == f"{letter}-"]
+    name: str | None
 
 
 def read(line: str) -> Words:
@@ -44,29 +37,26 @@ def read(line: str) -> Words:
 
 
 def _read(line: str) -> Words:
-    inputs: list[str] = []
-    attrs: list[str] = []
-    words = inputs
-    found = _WORD.findall(line)
-    for place, word in enumerate(found[1:], 1):
-        if word == "->":
-            return Words(tuple(inputs), tuple(attrs), *_outputs(found[place + 1 :]))
-        if word == "|":
-            words = attrs
+    parts: dict[str, list[str]] = {"": [], "|": [], "->": []}
+    words = parts[""]
+    for word in _WORD.findall(line)[1:]:
+        if word in ("|", "->"):
+            words = parts[word]
         else:
             words.append(word)
-    return Words(tuple(inputs), tuple(attrs), "", 0, None)
+    inputs, attrs, outputs = map(tuple, parts.values())
+    name = unquote(attrs[0]) if attrs and attrs[0][0] == '"' else None
+    return Words(inputs, attrs, *_outputs(outputs), name)
 
 
-def _outputs(words: list[str]) -> tuple[str, int, str | None]:
+def _outputs(words: tuple[str, ...]) -> tuple[str, int, str | None]:
     run = next((word for word in words if word[0] in "blv"), None)
-    last = words[-1]
-    decision = last[1:-1] if words[-2:-1] == ["="] and last[0] == "[" else None
+    decision = words[-1][1:-1] if words[-2:-1] == ("=",) and words[-1][0] == "[" else None
     return ("", 0, None) if run is None else (run[0], int(run[1:] or 1), decision)
 
 
 _LONGEST = 1 << 14
-"""Characters of a line that is kept; that of an index map has some thousands."""
+"""Characters of a line that is remembered; that of an index map has some thousands."""
 
 _read_again = lru_cache(1 << 12)(_read)
 """The scripts for a workload have many lines in common."""

@@ -223,6 +223,11 @@ class Case:
         return rest + self._more_for_function
 
     @cached_property
+    def longest_names(self) -> int:
+        """How many bytes the longest names that are known take, of a block and of a function."""
+        return self.names.block.longest + self.names.function.longest
+
+    @cached_property
     def _more_for_function(self) -> int:
         """How many more symbols the shortest name of a function takes than an empty one."""
         symbols, names = self._room.machine.rules.symbols, self.names.function

@@ -8,10 +8,10 @@ from typing import get_args
 import msgspec
 from msgspec.structs import replace
 
-from tracescript.instructions import Kind, LoopEffect
+from tracescript.instructions import KINDS, Kind, LoopEffect
 from tracescript.masks.effects import Step, nests_after
 from tracescript.masks.lexemes import MOST_OUTPUTS
-from tracescript.masks.nests import Block, Nests
+from tracescript.masks.nests import Block, Nest, Nests
 from tracescript.masks.reading import Words, read
 from tracescript.masks.task import Loops, TaskInfo, Workload
 
@@ -57,25 +57,29 @@ class Scope(msgspec.Struct, frozen=True):
         Args:
             block: its name, or how far back it is among the blocks.
         """
-        loops = self.loops_of(block)
-        return None if loops is None else len(loops)
+        nest = self._nest(block)
+        return None if nest is None else len(nest.loops)
 
     def loops_of(self, block: int | str) -> Loops | None:
         """The extents of the loops around a block, None if they are not known."""
+        nest = self._nest(block)
+        return None if nest is None else tuple([loop.extent for loop in nest.loops])
+
+    def _nest(self, block: int | str) -> Nest | None:
+        """All loops around a block, None if they are not known."""
         known = self.blocks[-block] if isinstance(block, int) else block
         nest = None if known is None else self.nests.around(known, self.workload)
         # Nothing can be said of more loops than a line may define.
-        if nest is None or not nest.whole or len(nest.loops) > MOST_OUTPUTS:
-            return None
-        return tuple([loop.extent for loop in nest.loops])
+        is_known = nest is not None and nest.whole and len(nest.loops) <= MOST_OUTPUTS
+        return nest if is_known else None
 
     def extent(self, distance: int) -> int | None:
         """The extent of the loop at a distance; None if it is not known or none that a loop has."""
         return _usual(self.nests.named[-distance].extent)
 
-    def after(self, line: str, kind: Kind) -> Scope:
-        """The scope after a whole line."""
-        words = read(line)
+    def after(self, line: str) -> Scope:
+        """The scope after a whole line, which fits the grammar of some release."""
+        kind, words = KINDS[line.partition(" ")[0]], read(line)
         letter, count = words.letter, words.outputs
         new = _values(kind, words, self) if count and letter != "b" else ()
         step = Step(kind, words, self.blocks, new if letter == "l" else (), self.workload)

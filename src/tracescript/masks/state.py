@@ -255,9 +255,7 @@ class MaskState:
     def _far(self) -> int:
         """More symbols than a task can add to a line."""
         case = self._case_at(self._node)
-        return (
-            _FAR if case is None else _FAR + case.names.block.longest + case.names.function.longest
-        )
+        return _FAR if case is None else _FAR + case.longest_names
 
     def _possible(self, mask: Bitmask, table: Table) -> Bitmask:
         """A mask without what a task refuses."""
@@ -372,8 +370,7 @@ class MaskState:
     def _scope_after(self, scope: Scope, line: str) -> Scope:
         if line + "\n" == HEADER:
             return scope
-        kind = self._room.machine.rules.kinds[line.partition(" ")[0]]
-        return scope.after(line.encode("latin-1").decode(), kind)
+        return scope.after(line.encode("latin-1").decode())
 
     def _path(self) -> Iterator[Node]:
         path: list[Node] = []
