@@ -360,6 +360,8 @@ SPLIT = "Split l-3 null 16 | true false -> l2\n"
         ("Blockize [b-1 b-1] | true -> b\n", None),
         (SPLIT + "Blockize l-5 | true -> b\n", None),
         ("ReIndex b-1 | 0 0 -> b\nComputeInline b-1\n", (64, 128, 1009)),
+        ('ReIndex b-1 | 0 0 -> b\nTransformBlockLayout b-1 | "{}"\n', (64, 128, 1009)),
+        ("Reorder\n", None),
         ('CacheRead b-1 [] | 0 "shared" -> b\nComputeAt b-1 l-2 | 1 -1\n', (64, 128, 1009)),
         ('CacheRead b-1 [] | 0 "shared" -> b\nGetLoops b-1 -> l2\nFuse l-2 l-1 | 1 -> l\n', None),
         ("ComputeInline b-1\n", None),
