@@ -273,8 +273,8 @@ class Roller:
             model = model.to(torch.bfloat16)
         wanted = Counter(prompts)
         (copies,) = set(wanted.values())
-        questions = self.choose(wanted)
-        requests = [request(self._tokenizer, each, self._masker) for each in questions]
+        chosen = self.choose(wanted)
+        requests = [request(self._tokenizer, each, self._masker) for each in chosen]
         drawn = sample(
             model,
             requests,

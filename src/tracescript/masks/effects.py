@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tracescript.instructions import Kind, LoopEffect
 from tracescript.masks.nests import Block, Loop, Nest, Nests
 from tracescript.masks.ranges import mapped_extents
-from tracescript.masks.reading import Words
+from tracescript.masks.reading import Words, distance
 from tracescript.masks.task import Loops, Workload
 
 __all__ = ["Step", "nests_after"]
@@ -45,15 +45,15 @@ def nests_after(nests: Nests, step: Step) -> Nests:
 
 def _loops(nests: Nests, words: Sequence[str]) -> tuple[Loop, ...]:
     """The loops that words refer to; none if one of the words is no reference to a loop."""
-    if not all(word.startswith("l-") and int(word[2:]) <= len(nests.named) for word in words):
+    if not all(word.startswith("l-") and distance(word) <= len(nests.named) for word in words):
         return ()
-    return tuple([nests.named[-int(word[2:])] for word in words])
+    return tuple([nests.named[-distance(word)] for word in words])
 
 
 def _block(step: Step) -> Block | None:
     """The block that is the first input; None if it may be any."""
     first = step.words.inputs[0]
-    block = step.blocks[-int(first[2:])] if first.startswith("b-") else None
+    block = step.blocks[-distance(first)] if first.startswith("b-") else None
     # A name that is none of the workload's may be that of a block that a line has made.
     is_known = not isinstance(block, str) or step.workload.loops_of(block) is not None
     return block if is_known else None
@@ -91,19 +91,16 @@ def _looks_up(nests: Nests, step: Step) -> Nests:
 
 
 def _splits(nests: Nests, step: Step) -> Nests:
-    new = tuple(map(Loop, step.extents))
-    old = _loops(nests, step.words.inputs[:1])
-
-    def change(nest: Nest) -> Nest:
-        at = nest.loops.index(old[0])
-        return Nest((*nest.loops[:at], *new, *nest.loops[at + 1 :]), nest.whole)
-
-    return (nests.change(old, change) if old else nests.lose()).name(new)
+    return _replaced(nests, _loops(nests, step.words.inputs[:1]), step)
 
 
 def _fuses(nests: Nests, step: Step) -> Nests:
+    return _replaced(nests, _loops(nests, step.words.inputs), step)
+
+
+def _replaced(nests: Nests, old: tuple[Loop, ...], step: Step) -> Nests:
+    """What the line defines takes the place of loops that are directly in each other."""
     new = tuple(map(Loop, step.extents))
-    old = _loops(nests, step.words.inputs)
 
     def change(nest: Nest) -> Nest | None:
         at = nest.loops.index(old[0])
@@ -132,11 +129,8 @@ def _moves(nests: Nests, step: Step) -> Nests:
     if block is None:
         return nests.lose()
     place = _loops(nests, step.words.inputs[1:2])
-    for nest in nests.found.values():
-        if place and nest and place[0] in nest.loops:
-            within = nest.loops[: nest.loops.index(place[0]) + 1]
-            return nests.put(block, Nest(within, whole=False))
-    return nests.put(block, None)
+    above = nests.above(place[0]) if place else None
+    return nests.put(block, None if above is None else Nest((*above, *place), whole=False))
 
 
 def _removes(nests: Nests, step: Step) -> Nests:
@@ -185,12 +179,9 @@ def _wraps(nests: Nests, step: Step) -> Nests:
     inner = _loops(nests, step.words.inputs)
     if len(inner) != 1:
         return nests.lose()
+    above = nests.above(inner[0])
     after = nests.change(inner, lambda _: Nest((), whole=False))
-    for nest in nests.found.values():
-        if nest and inner[0] in nest.loops:
-            within = nest.loops[: nest.loops.index(inner[0])]
-            return after.put(len(step.blocks), Nest(within))
-    return after
+    return after if above is None else after.put(len(step.blocks), Nest(above))
 
 
 def _lays_out(nests: Nests, step: Step) -> Nests:

@@ -77,6 +77,13 @@ class Nests(msgspec.Struct, frozen=True):
         loops = None if self.changed and not is_plain else workload.loops_of(block)
         return None if loops is None else Nest(tuple(map(Loop, loops)), plain=is_plain)
 
+    def above(self, loop: Loop) -> tuple[Loop, ...] | None:
+        """The loops around a loop, None if it is around no block that is known."""
+        for nest in self.found.values():
+            if nest and loop in nest.loops:
+                return nest.loops[: nest.loops.index(loop)]
+        return None
+
     def lose(self) -> Nests:
         """Any loop may have changed."""
         return replace(self, changed=True, lost=True, found=MappingProxyType({}))

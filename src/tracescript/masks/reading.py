@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tracescript.literals import unquote
 
-__all__ = ["Words", "defines", "first_distance", "read"]
+__all__ = ["Words", "defines", "distance", "first_distance", "read"]
 
 
 class Words(NamedTuple):
@@ -60,6 +60,11 @@ _LONGEST = 1 << 14
 
 _read_again = lru_cache(1 << 12)(_read)
 """The scripts for a workload have many lines in common."""
+
+
+def distance(reference: str) -> int:
+    """How far back a reference goes."""
+    return int(reference[2:])
 
 
 def defines(line: str) -> bool:

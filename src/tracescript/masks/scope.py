@@ -12,7 +12,7 @@ from tracescript.instructions import KINDS, Kind, LoopEffect
 from tracescript.masks.effects import Step, nests_after
 from tracescript.masks.lexemes import MOST_OUTPUTS
 from tracescript.masks.nests import Block, Nest, Nests
-from tracescript.masks.reading import Words, read
+from tracescript.masks.reading import Words, distance, read
 from tracescript.masks.task import Loops, TaskInfo, Workload
 
 __all__ = ["CHANGES", "Scope"]
@@ -73,9 +73,9 @@ class Scope(msgspec.Struct, frozen=True):
         is_known = nest is not None and nest.whole and len(nest.loops) <= MOST_OUTPUTS
         return nest if is_known else None
 
-    def extent(self, distance: int) -> int | None:
+    def extent(self, back: int) -> int | None:
         """The extent of the loop at a distance; None if it is not known or none that a loop has."""
-        return _usual(self.nests.named[-distance].extent)
+        return _usual(self.nests.named[-back].extent)
 
     def after(self, line: str) -> Scope:
         """The scope after a whole line, which fits the grammar of some release."""
@@ -115,7 +115,7 @@ def _values(kind: Kind, words: Words, scope: Scope) -> Loops:
 
 
 def _looked_up(words: Words, scope: Scope) -> Loops:
-    extents = scope.loops_of(_distance(words.inputs[0]))
+    extents = scope.loops_of(distance(words.inputs[0]))
     if extents is None or len(extents) != words.outputs:
         return (None,) * words.outputs
     return extents
@@ -130,7 +130,7 @@ def _split(words: Words, scope: Scope) -> Loops:
     loop, *given = words.inputs
     factors = [_factor(word, scope) for word in given]
     known = [factor for factor in factors if factor is not None]
-    extent = scope.extent(_distance(loop))
+    extent = scope.extent(distance(loop))
     if given.count("null") != 1 or len(known) != len(given) - 1 or extent is None:
         return tuple(factors)
     # TVM rounds the factor up that follows from the others.
@@ -142,7 +142,7 @@ def _factor(word: str, scope: Scope) -> int | None:
     """The value of a factor; None for one that is not known or cannot be."""
     if word == "null":
         return None
-    return _usual(scope.exprs[-_distance(word)] if word[:2] == "v-" else int(word))
+    return _usual(scope.exprs[-distance(word)] if word[:2] == "v-" else int(word))
 
 
 def _usual(number: int | None) -> int | None:
@@ -151,14 +151,9 @@ def _usual(number: int | None) -> int | None:
 
 
 def _fused(words: Words, scope: Scope) -> Loops:
-    extents = [scope.extent(_distance(word)) for word in words.inputs]
+    extents = [scope.extent(distance(word)) for word in words.inputs]
     known = [extent for extent in extents if extent is not None]
     return (_usual(math.prod(known)) if len(known) == len(extents) else None,)
-
-
-def _distance(word: str) -> int:
-    """How far back a reference goes."""
-    return int(word[2:])
 
 
 _GREATEST = (1 << 31) - 1
