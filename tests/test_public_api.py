@@ -1,6 +1,7 @@
 """What `import tracescript` promises."""
 
 import inspect
+import os
 import subprocess
 import sys
 import textwrap
@@ -11,10 +12,9 @@ import tracescript
 from corpora import ROOT
 
 
-def run(code):
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
-    ).stdout
+def run(code, **options):
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    return subprocess.run(command, capture_output=True, text=True, check=True, **options).stdout
 
 
 def test_the_public_names():
@@ -34,17 +34,33 @@ def test_everything_public_has_a_docstring_and_a_page():
         assert f"::: tracescript.{name}\n" in reference, name
 
 
-def test_importing_is_cheap():
-    """No TVM, no numpy, no Lark, and less than 100 ms of processor time when undisturbed."""
-    code = """
+def seconds_of(statement):
+    """Processor time that the statement takes in a new process, in which nothing is traced."""
+    code = f"""
         import sys, time
         start = time.process_time()
-        import tracescript
+        {statement}
         print(time.process_time() - start)
-        heavy = {"tvm", "numpy", "lark", "hypothesis", "tqdm", "torch"} & sys.modules.keys()
+        heavy = {{"tvm", "numpy", "lark", "hypothesis", "tqdm", "torch"}} & sys.modules.keys()
         assert not heavy, heavy
     """
-    assert any(float(run(code)) < 0.1 for _ in range(30))
+    untraced = {name: value for name, value in os.environ.items() if "COV" not in name}
+    return float(run(code, env=untraced))
+
+
+def test_importing_is_cheap():
+    """No TVM, no numpy, no Lark; and when undisturbed less than thrice what `asyncio` takes.
+
+    That is 100 ms or less on a usual machine. The slowest ones take four times as long for
+    everything, hence a ratio.
+    """
+    ours, asyncio = [], []
+    for _ in range(30):
+        ours.append(seconds_of("import tracescript"))
+        asyncio.append(seconds_of("import asyncio"))
+        if min(ours) < 3 * min(asyncio):
+            return
+    pytest.fail(f"{min(ours)} s; asyncio: {min(asyncio)} s")
 
 
 def test_the_library_does_not_import_training():
