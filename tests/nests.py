@@ -16,12 +16,16 @@ from tracescript.tvm.steps import Refusal, Steps
 from tracescript.tvm.tasks import constant, task_of
 
 
-def follow(module, trace):
-    """Apply a trace line by line, and compare; how many loops and nests were known, and not."""
+def follow(module, trace, every=1):
+    """Apply a trace line by line, and compare; how many loops and nests were known, and not.
+
+    What a line defines is compared after it, and all that there is after each `every` lines.
+    """
     steps, names, scope = Steps(module, trusted=True), Names(), Scope(workload=task_of(module))
     variables = {"b": [], "l": []}
     counts = Counter()
-    for line in dumps(trace).splitlines()[1:]:
+    lines = dumps(trace).splitlines()[1:]
+    for number, line in enumerate(lines, 1):
         inst, decided = read_line(line, names)
         steps.apply(inst, *decided)
         kind = KNOWN[inst.kind]
@@ -29,20 +33,25 @@ def follow(module, trace):
         letter = kind.outputs.type[0]
         if letter in variables:
             variables[letter] += inst.outputs
-        counts += compare(steps, scope, variables, line)
+        everything = number % every == 0 or number == len(lines)
+        counts += compare(steps, scope, variables, line, None if everything else inst.outputs)
     return counts
 
 
-def compare(steps, scope, variables, line):
-    """Compare all that the variables stand for after a line."""
+def compare(steps, scope, variables, line, only=None):
+    """Compare what the variables stand for after a line, all of them or only some."""
     counts = Counter()
     assert len(scope.loops) == len(variables["l"])
     for name, extent in zip(variables["l"], scope.loops, strict=True):
+        if only is not None and name not in only:
+            continue
         sref = sref_of(steps, name)
         counts["extents", extent is not None] += 1
         if sref is not None and extent is not None:
             assert constant(sref.stmt.extent) == extent, (line[:200], name)
     for place, name in enumerate(variables["b"]):
+        if only is not None and name not in only:
+            continue
         sref = sref_of(steps, name)
         known = scope.loops_of(len(variables["b"]) - place)
         counts["nests", known is not None] += 1
