@@ -4,10 +4,15 @@ import copy
 import gc
 import json
 import math
+import os
+import signal
 import subprocess
 import sys
+import time
+from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -19,6 +24,7 @@ from training.model import network, runs, sequences
 from training.model.batches import TokenBatches
 from training.model.decoder import Decoder
 from training.model.index_maps import index_maps, parts_of_map, pieces
+from training.model.masks import Begun, MaskProcesses, MasksHere, Taken
 from training.model.sample import Request, Sampling, sample
 from training.model.vocabulary import LOOKED_UP, corpus, training_sets
 from training.sft import HuggingFaceEncoder
@@ -55,14 +61,13 @@ def toy(tokenizer):
     return network.make("toy", tokenizer).eval()
 
 
-def draws(model, tokenizer, requests, **sampling):
-    return sample(model, requests, Sampling(**sampling), eos=tokenizer.eos_id, seed=3)
+def draws(model, tokenizer, requests, masks=None, **sampling):
+    found = Sampling(**sampling)
+    return sample(model, requests, found, eos=tokenizer.eos_id, masks=masks, seed=3)
 
 
-def request(tokenizer, prompt, masker=None):
-    task = task_of(workloads.loads(prompt))
-    begin = None if masker is None else lambda: masker.new(task)
-    return Request(ask(tokenizer, prompt), begin)
+def request(tokenizer, prompt):
+    return Request(ask(tokenizer, prompt), task_of(workloads.loads(prompt)))
 
 
 def test_a_sequence_is_its_parts(tokenizer):
@@ -242,10 +247,10 @@ def test_each_epoch_has_an_order_of_its_own():
 
 
 def test_masked_samples_are_scripts(toy, tokenizer):
-    masker = ScriptMasker(tokenizer)
+    masks = MasksHere(ScriptMasker(tokenizer))
     other = PROMPT.replace("8 64", "12 5 7")
-    requests = [request(tokenizer, each, masker) for each in (PROMPT, other)]
-    for found in draws(toy, tokenizer, requests, copies=3, limit=24):
+    requests = [request(tokenizer, each) for each in (PROMPT, other)]
+    for found in draws(toy, tokenizer, requests, masks, copies=3, limit=24):
         assert len(found) == 3
         for draw in found:
             assert draw.ended
@@ -279,12 +284,12 @@ def test_log_probabilities_are_those_of_the_model(toy, tokenizer, masked, monkey
     kept = []
     keep = Decoder.keep
     monkeypatch.setattr(Decoder, "keep", lambda *told: (kept.append(told[1]), keep(*told)))
-    masker = ScriptMasker(tokenizer) if masked else None
+    masker = ScriptMasker(tokenizer)
     prompts = [PROMPT, PROMPT.replace("8 64", "12 5 7 9 11 13"), PROMPT + 'C "y" 8 64: B+1\n']
-    requests = [request(tokenizer, each, masker) for each in prompts]
+    requests = [request(tokenizer, each) for each in prompts]
     limit, temperature = 16, 0.7
     options = {"copies": 4, "limit": limit, "temperature": temperature, "rows": 5}
-    found = draws(toy, tokenizer, requests, **options)
+    found = draws(toy, tokenizer, requests, MasksHere(masker) if masked else None, **options)
     assert len({tuple(draw.ids) for each in found for draw in each}) > 6
     assert kept
     for asked, each in zip(requests, found, strict=True):
@@ -292,7 +297,7 @@ def test_log_probabilities_are_those_of_the_model(toy, tokenizer, masked, monkey
             tokens = [*draw.ids, tokenizer.eos_id] if draw.ended else draw.ids
             with torch.inference_mode():
                 logits = toy(torch.tensor([asked.ids + tokens])).logits[0, len(asked.ids) - 1 :]
-            expected, state = [], asked.begin() if asked.begin else None
+            expected, state = [], masker.new(asked.task) if masked else None
             for place, token in enumerate(tokens):
                 line = logits[place] / temperature
                 if state is not None:
@@ -315,6 +320,60 @@ def test_models_that_share_heads_are_refused(tokenizer):
     model = LlamaForCausalLM(config)
     with pytest.raises(ValueError, match="as many key-value heads as heads"):
         draws(model, tokenizer, [Request([1])], limit=4)
+
+
+def test_masks_are_the_same_in_processes(toy, tokenizer):
+    """Whatever slots scripts have, and though rows are taken over and let go."""
+    masker = ScriptMasker(tokenizer)
+    requests = [request(tokenizer, PROMPT), Request([tokenizer.bos_id]), request(tokenizer, PROMPT)]
+    options = {"copies": 3, "limit": 16, "rows": 4, "keep_masks": True}
+    here = draws(toy, tokenizer, requests, MasksHere(masker), **options)
+    assert all(len(draw.masks) == len(draw.logprobs) for each in here for draw in each)
+    assert any(draw.ended for each in here for draw in each)
+    with MaskProcesses(masker, 3, [(SCRIPT, requests[0].task)]) as masks:
+        for _ in range(2):
+            there = draws(toy, tokenizer, requests, masks, **options)
+            for draw, other in zip(chain(*here), chain(*there), strict=True):
+                assert (draw.ids, draw.logprobs) == (other.ids, other.logprobs)
+                assert np.array_equal(draw.masks, other.masks)
+
+
+def test_a_process_that_makes_no_mask(tokenizer):
+    task = task_of(workloads.loads(PROMPT))
+    with MaskProcesses(ScriptMasker(tokenizer), 2) as masks:
+        masks.reset(3)
+        masks.update([Begun(0, task, 64), Begun(1, None, 64)])
+        assert masks.bits([1, 0]).any(axis=1).all()
+        # No such token comes at the beginning.
+        masks.update([Taken(1, tokenizer.pad_id, 63)])
+        with pytest.raises(RuntimeError, match=r"could not make a mask: token .* cannot come"):
+            masks.bits([1])
+    with MaskProcesses(ScriptMasker(tokenizer), 1) as masks:
+        masks.wait()
+        os.kill(masks._processes[0].pid, signal.SIGKILL)
+        masks._processes[0].join()
+        with pytest.raises(RuntimeError, match="a process that makes masks has died"):
+            masks.reset(1)
+
+
+def test_masks_end_with_the_process_that_asks_for_them():
+    code = """if True:
+        import os
+        from training.model.masks import MaskProcesses
+        from training.model.sequences import load_tokenizer
+        from tracescript.masks import ScriptMasker
+        if __name__ == "__main__":
+            masks = MaskProcesses(ScriptMasker(load_tokenizer()), 1).wait()
+            print(masks._processes[0].pid, flush=True)
+            os._exit(0)  # as a process ends that is killed
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    deadline = time.monotonic() + 60
+    while Path(f"/proc/{int(done.stdout)}").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_nothing_to_sample(toy, tokenizer):

@@ -28,6 +28,7 @@ from training.evaluate.results import STAGES, UNCOMPILED, Latency, Result, Task,
 from training.model import network
 from training.model.asking import request
 from training.model.grpo import MaskedGRPOTrainer
+from training.model.masks import MasksHere
 from training.model.sample import Sampling, sample, unpacked
 from training.model.sequences import load_tokenizer
 from training.rewards import reward
@@ -173,10 +174,14 @@ def test_masked_training_has_the_probabilities_that_were_sampled(datasets, tmp_p
     # TRL reads its reference model from where the model comes from.
     network.make("toy", tokenizer).save_pretrained(tmp_path)
     model = AutoModelForCausalLM.from_pretrained(tmp_path).eval()
-    masker = masker_of(tokenizer)
-    requests = [request(tokenizer, each, masker) for each in questions(datasets, seed=0)]
+    requests = [request(tokenizer, each) for each in questions(datasets, seed=0)]
     drawn = sample(
-        model, requests, Sampling(2, limit=40, keep_masks=True), eos=tokenizer.eos_id, seed=1
+        model,
+        requests,
+        Sampling(2, limit=40, keep_masks=True),
+        eos=tokenizer.eos_id,
+        masks=MasksHere(masker_of(tokenizer)),
+        seed=1,
     )
     asked = zip(requests, drawn, strict=True)
     pairs = [(each.ids, draw) for each, draws in asked for draw in draws]

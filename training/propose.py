@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +38,10 @@ from training.attempts import (
 from training.data import files
 from training.evaluate.card import command_of, run_facts
 from training.evaluate.results import files_or_exit
-from training.model.asking import request, text, warm
+from training.model.asking import examples, request, text
+from training.model.masks import MaskProcesses
 from training.model.sample import Draw, Sampling, sample
-from training.model.sequences import load_tokenizer, rows
-
-WARM = 300
-"""Examples of the training data from which the tables of masks are made beforehand."""
+from training.model.sequences import load_tokenizer
 
 
 def main() -> None:
@@ -53,6 +52,7 @@ def main() -> None:
     parser.add_argument("--limit", type=count, default=512, help="tokens of a script (%(default)s)")
     parser.add_argument("--rows", type=count, default=2048, help="at once (%(default)s)")
     parser.add_argument("--no-mask", action="store_true", help="sample without masks")
+    parser.add_argument("--maskers", type=count, help="processes that make masks (cores less one)")
     parser.add_argument("--seed", type=int, default=0, help="(%(default)s)")
     options = parser.parse_args()
     tokenizer = load_tokenizer()
@@ -63,15 +63,23 @@ def main() -> None:
     with files_or_exit("propose"):
         model: Any = AutoModelForCausalLM.from_pretrained(options.model, dtype=dtype)
     model = model.to("cuda" if on_gpu else "cpu").eval()
-    masker = None if options.no_mask else masker_of(tokenizer)
-    requests = [request(tokenizer, each, masker) for each in asked]
-    if masker is not None:
-        warm(masker, _examples(options.datasets))
+    requests = [request(tokenizer, each) for each in asked]
     sampling = Sampling(options.copies, options.temperature, options.limit, options.rows)
-    with tqdm(total=len(asked) * options.copies, unit="script") as bar:
+    masks = None
+    if not options.no_mask:
+        warm = examples(options.datasets)
+        masks = MaskProcesses(masker_of(tokenizer), options.maskers, warm)
+    bar = tqdm(total=len(asked) * options.copies, unit="script")
+    with masks.wait() if masks else nullcontext(), bar:
         begin = time.monotonic()
         drawn = sample(
-            model, requests, sampling, eos=tokenizer.eos_id, seed=options.seed, progress=bar.update
+            model,
+            requests,
+            sampling,
+            eos=tokenizer.eos_id,
+            masks=masks,
+            seed=options.seed,
+            progress=bar.update,
         )
         seconds = time.monotonic() - begin
     attempts = [
@@ -87,7 +95,7 @@ def main() -> None:
         "label": options.label,
         "parameters": model.num_parameters(),
         "bytes": sum(path.stat().st_size for path in Path(options.model).glob("*.safetensors")),
-        "masked": masker is not None,
+        "masked": not options.no_mask,
         "rows": options.rows,
         "temperature": options.temperature,
         **summary(attempts, seconds),
@@ -106,11 +114,6 @@ def _attempt(tokenizer: Tokenizer, question: HeldOut, draw: Draw, label: str) ->
         ended=draw.ended,
         logprob=sum(draw.logprobs),
     )
-
-
-def _examples(datasets: Path) -> list[files.Row]:
-    found = rows(datasets, "pretrain", "train")
-    return found[:: max(len(found) // WARM, 1)]
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,6 @@ from numpy.typing import NDArray
 from transformers import AutoModelForCausalLM
 from trl import GRPOConfig, GRPOTrainer
 
-from tracescript.masks import ScriptMasker
 from tracescript.proposals import ask, masker_of
 from tracescript.tokens import Tokenizer
 from training.chooser import Chooser
@@ -60,8 +59,9 @@ from training.evaluate.results import (
 )
 from training.evaluate.screen import Screen
 from training.model import network
-from training.model.asking import Question, request, text
+from training.model.asking import Question, examples, request, text
 from training.model.grpo import MaskedGRPOTrainer
+from training.model.masks import MaskProcesses, Masks
 from training.model.runs import callbacks, run, write_log
 from training.model.sample import Sampling, sample
 from training.model.sequences import load_tokenizer, rows
@@ -112,6 +112,7 @@ def main() -> None:
     parser.add_argument("--kl", type=float, default=0.02, help="weight of the KL (%(default)s)")
     parser.add_argument("--limit", type=int, default=512, help="tokens of a script (%(default)s)")
     parser.add_argument("--no-mask", action="store_true", help="sample without masks")
+    parser.add_argument("--maskers", type=int, help="processes that make masks (cores less one)")
     parser.add_argument("--builders", type=int, help="processes that build (cores less one)")
     parser.add_argument("--build-seconds", type=float, default=10.0, help="(%(default)s)")
     parser.add_argument("--seconds", type=float, help="stop so long after the beginning")
@@ -120,6 +121,7 @@ def main() -> None:
     tokenizer = load_tokenizer()
     with files_or_exit("rl"):
         asked = questions(options.datasets, options.seed, measured=options.device != "none")
+        warm = examples(options.datasets)
         known: list[Result] = []
         for path in options.known:
             found = read(path, Result)
@@ -136,10 +138,13 @@ def main() -> None:
         builders=options.builders,
         seconds_per_build=options.build_seconds,
     )
-    with evaluator, closing(file):
+    masks = None
+    if not options.no_mask:
+        masks = MaskProcesses(masker_of(tokenizer), options.maskers, warm)
+    with evaluator, closing(file), masks or nullcontext():
         file.begin(facts)
         judge = Judge(evaluator, file, facts.run, [*known, *file.results])
-        train(options, tokenizer, asked, judge)
+        train(options, tokenizer, asked, judge, masks)
 
 
 def questions(datasets: Path, seed: int, *, measured: bool = True) -> list[Compared]:
@@ -217,7 +222,7 @@ class Roller:
     Args:
         asked: the questions.
         judge: measures scripts.
-        masker: makes masks; None samples without.
+        masks: makes masks; None samples without.
         limit: tokens of a script.
         seed: of the draws.
         worth: the reward of a result and the seconds that it is compared with.
@@ -228,7 +233,7 @@ class Roller:
         asked: Sequence[Compared],
         judge: Judge,
         tokenizer: Tokenizer,
-        masker: ScriptMasker | None,
+        masks: Masks | None,
         limit: int,
         seed: int,
         worth: Callable[[Result, float], float],
@@ -236,13 +241,13 @@ class Roller:
         self._asked = asked
         self._judge = judge
         self._tokenizer = tokenizer
-        self._masker = masker
+        self._masks = masks
         self._limit = limit
         self._seed = seed
         self._worth = worth
         self._chooser = Chooser([each.kind for each in asked], seed, self._fits)
         self._chosen: dict[str, int] = {}
-        self.masks: dict[tuple[int, ...], NDArray[np.int32]] = {}
+        self.kept_masks: dict[tuple[int, ...], NDArray[np.int32]] = {}
         """The masks of the last scripts, see `MaskedGRPOTrainer`; empty without masks."""
         self.stages: list[dict[str, int]] = []
         """What became of the scripts of each step."""
@@ -274,12 +279,13 @@ class Roller:
         wanted = Counter(prompts)
         (copies,) = set(wanted.values())
         chosen = self.choose(wanted)
-        requests = [request(self._tokenizer, each, self._masker) for each in chosen]
+        requests = [request(self._tokenizer, each) for each in chosen]
         drawn = sample(
             model,
             requests,
-            Sampling(copies=copies, limit=self._limit, keep_masks=self._masker is not None),
+            Sampling(copies=copies, limit=self._limit, keep_masks=True),
             eos=self._tokenizer.eos_id,
+            masks=self._masks,
             # Another one each step, the same again after an interruption.
             seed=self._seed * 1_000_003 + trainer.state.global_step,
         )
@@ -287,10 +293,10 @@ class Roller:
         ids = dict(zip(wanted, (request.ids for request in requests), strict=True))
         pairs = [(ids[prompt], next(left[prompt])) for prompt in prompts]
         end = [self._tokenizer.eos_id]
-        self.masks.clear()
-        if self._masker is not None:
+        self.kept_masks.clear()
+        if self._masks is not None:
             for asked, draw in pairs:
-                self.masks[tuple(asked + draw.ids + end * draw.ended)] = np.stack(draw.masks)
+                self.kept_masks[tuple(asked + draw.ids + end * draw.ended)] = np.stack(draw.masks)
         self.seconds.append({"writing": time.monotonic() - begin})
         return {
             "prompt_ids": [asked for asked, _ in pairs],
@@ -320,7 +326,11 @@ class Roller:
 
 
 def train(
-    options: argparse.Namespace, tokenizer: Tokenizer, asked: list[Compared], judge: Judge
+    options: argparse.Namespace,
+    tokenizer: Tokenizer,
+    asked: list[Compared],
+    judge: Judge,
+    masks: Masks | None,
 ) -> None:
     """Train, and write model and log."""
     # torch and the device are used from here on, after the evaluator's processes have begun.
@@ -330,7 +340,7 @@ def train(
         asked,
         judge,
         tokenizer,
-        None if options.no_mask else masker_of(tokenizer),
+        masks,
         options.limit,
         options.seed,
         reward_unmeasured if options.device == "none" else reward,
@@ -338,7 +348,7 @@ def train(
     # Optional, and slow to import.
     from datasets import Dataset
 
-    make = GRPOTrainer if options.no_mask else partial(MaskedGRPOTrainer, masks=roller.masks)
+    make = GRPOTrainer if options.no_mask else partial(MaskedGRPOTrainer, masks=roller.kept_masks)
     trainer = make(
         model=model,
         reward_funcs=[roller.rewards],

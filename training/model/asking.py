@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import msgspec
 
 from tracescript import TraceScriptError, workloads
-from tracescript.masks import MaskState, ScriptMasker, TaskInfo, task_of
+from tracescript.masks import TaskInfo, task_of
 from tracescript.proposals import ask
 from tracescript.tokens import Tokenizer
-from training.data import files
 from training.evaluate.results import Task
 from training.model.sample import Request
+from training.model.sequences import rows
 
-__all__ = ["Question", "request", "text", "warm"]
+__all__ = ["Question", "examples", "request", "text"]
+
+_SOME = 300
+"""Examples after which a mask rarely needs a table that is not there yet."""
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,16 +29,10 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """The script to refine; None is to construct one."""
 
 
-def request(tokenizer: Tokenizer, question: Question, masker: ScriptMasker | None) -> Request:
-    """A question as tokens.
-
-    Args:
-        tokenizer: the model's.
-        question: what is asked.
-        masker: makes the masks of the answers, which then fit the workload; None is without.
-    """
+def request(tokenizer: Tokenizer, question: Question) -> Request:
+    """A question as tokens, and the workload for the masks of the answers."""
     ids = ask(tokenizer, question.task.prompt, question.given)
-    return Request(ids, None if masker is None else _Begin(masker, _info(question.task)))
+    return Request(ids, _info(question.task.prompt))
 
 
 def text(tokenizer: Tokenizer, ids: Iterable[int]) -> str:
@@ -45,26 +43,11 @@ def text(tokenizer: Tokenizer, ids: Iterable[int]) -> str:
         return ""
 
 
-def warm(masker: ScriptMasker, examples: Iterable[files.Row]) -> None:
-    """Make the tables of masks before the clock runs.
-
-    Args:
-        masker: whose tables.
-        examples: some of the training data; each script is followed for its own workload.
-    """
-    for row in examples:
-        masker.warm([row["script"]], _info(Task(row["key"], row["prompt"])))
+def examples(datasets: Path) -> list[tuple[str, TaskInfo]]:
+    """Some scripts of the training data and their workloads, to make the tables of masks from."""
+    found = rows(datasets, "pretrain", "train")
+    return [(row["script"], _info(row["prompt"])) for row in found[:: max(len(found) // _SOME, 1)]]
 
 
-class _Begin(msgspec.Struct, frozen=True):
-    """Makes the mask states of one workload."""
-
-    masker: ScriptMasker
-    task: TaskInfo
-
-    def __call__(self) -> MaskState:
-        return self.masker.new(self.task)
-
-
-def _info(task: Task) -> TaskInfo:
-    return task_of(workloads.loads(task.prompt))
+def _info(prompt: str) -> TaskInfo:
+    return task_of(workloads.loads(prompt))

@@ -1,7 +1,8 @@
 """Sampling scripts in batches, with masks or without.
 
 A batch never waits for its longest script: a row that has ended takes the next prompt, and when
-there is none, the batch gets smaller. Masks travel to the device as bits.
+there is none, the batch gets smaller. Masks are made while the device computes, and travel to it as
+bits.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tracescript.masks import MaskState
+from tracescript.masks import TaskInfo
 from training.model.decoder import Decoder
+from training.model.masks import Begun, Masks, Taken
 
 __all__ = ["Draw", "Request", "Sampling", "sample", "unpacked"]
 
@@ -30,15 +32,15 @@ _FEWEST = 64
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What the model is asked, and how the masks of its answers begin.
+    """What the model is asked, and what the masks of its answers know.
 
     Attributes:
         ids: the tokens in front of a script.
-        begin: makes the mask state of a new script; None is no mask.
+        task: the workload that a script has to fit; None is any.
     """
 
     ids: list[int]
-    begin: Callable[[], MaskState] | None = None
+    task: TaskInfo | None = None
 
 
 class Draw(msgspec.Struct, frozen=True):
@@ -48,8 +50,8 @@ class Draw(msgspec.Struct, frozen=True):
         ids: its tokens, without the end.
         logprobs: of its tokens, the end included, under the distribution that was sampled from.
         ended: whether it came to its end within the limit.
-        masks: which of the tokens could come, in bits, one row for each of `logprobs`; empty unless
-            they were to be kept.
+        masks: which of the tokens could come, in bits, one row for each of `logprobs`; empty
+            without masks, and unless they were to be kept.
     """
 
     ids: list[int]
@@ -82,6 +84,7 @@ def sample(
     sampling: Sampling,
     *,
     eos: int,
+    masks: Masks | None = None,
     seed: int = 0,
     progress: Callable[[int], object] | None = None,
 ) -> list[list[Draw]]:
@@ -94,6 +97,7 @@ def sample(
         requests: what is asked.
         sampling: how.
         eos: the id that ends a script.
+        masks: makes the masks; None is without.
         seed: of the draws.
         progress: is told how many scripts have ended since it was told last.
 
@@ -102,7 +106,7 @@ def sample(
     """
     if not requests:
         return []
-    sampler = _Sampler(model, requests, sampling, eos, seed)
+    sampler = _Sampler(model, requests, sampling, eos, masks, seed)
     with _without_collections():
         while sampler.is_busy:
             ended = sampler.step()
@@ -136,7 +140,8 @@ class _Script:
         self.ids: list[int] = []
         self.logprobs: list[float] = []
         self.masks: list[NDArray[np.int32]] = []
-        self.state: MaskState | None = None
+        self.slot = -1
+        """What it is called where masks are made: the row in which it began."""
         self.ended = False
 
     @property
@@ -152,10 +157,17 @@ class _Sampler:
     """Rows that are written at once, and the scripts that wait for a row."""
 
     def __init__(
-        self, model: Any, requests: Sequence[Request], sampling: Sampling, eos: int, seed: int
+        self,
+        model: Any,
+        requests: Sequence[Request],
+        sampling: Sampling,
+        eos: int,
+        masks: Masks | None,
+        seed: int,
     ) -> None:
         self._sampling = sampling
         self._eos = eos
+        self._masks = masks
         self._device = model.device
         self._generator = torch.Generator(model.device).manual_seed(seed)
         self.scripts = [_Script(each) for each in requests for _ in range(sampling.copies)]
@@ -164,6 +176,8 @@ class _Sampler:
         self._decoder = Decoder(model, rows, longest + sampling.limit)
         self._rows: list[_Script | None] = [None] * rows
         self._waiting = deque(self.scripts)
+        if masks is not None:
+            masks.reset(rows)
 
     @property
     def is_busy(self) -> bool:
@@ -193,10 +207,12 @@ class _Sampler:
         new = {row: self._waiting.popleft() for row in free[: len(self._waiting)]}
         rows: dict[int, list[int]] = {}
         for row, script in new.items():
-            begin = script.request.begin
-            script.state = None if begin is None else begin()
             self._rows[row] = script
+            script.slot = row
             rows.setdefault(id(script.request), []).append(row)
+        if self._masks is not None:
+            limit = self._sampling.limit
+            self._masks.update([Begun(row, each.request.task, limit) for row, each in new.items()])
         prompts = [new[group[0]].request.ids for group in rows.values()]
         logits = self._decoder.fill(prompts, list(rows.values()))
         counts = torch.tensor([len(group) for group in rows.values()], device=logits.device)
@@ -212,24 +228,26 @@ class _Sampler:
         """
         scripts = {line: script for line, row in rows.items() if (script := self._rows[row])}
         chosen = logits.float()
-        flags = self._flags(scripts, *chosen.shape)
-        if flags is not None:
+        if self._masks is not None:
+            flags = self._flags(self._masks, scripts, *chosen.shape)
             chosen = chosen.masked_fill(~flags, float("-inf"))
         tokens, logprobs = self._choose(chosen)
         all_tokens, all_logprobs = tokens.tolist(), logprobs.tolist()
-        ended = 0
+        taken: list[Taken] = []
         for line, script in scripts.items():
             token = all_tokens[line]
             script.logprobs.append(all_logprobs[line])
-            if script.state is not None:
-                script.state.advance(token)
             script.ended = token == self._eos
             if not script.ended:
                 script.ids.append(token)
-            if script.ended or len(script.logprobs) == self._sampling.limit:
-                self._rows[rows[line]] = script.state = None
-                ended += 1
-        return ended
+            left = self._sampling.limit - len(script.logprobs)
+            if script.ended or not left:
+                self._rows[rows[line]] = None
+            else:
+                taken.append(Taken(script.slot, token, left))
+        if self._masks is not None:
+            self._masks.update(taken)
+        return len(scripts) - len(taken)
 
     def _choose(self, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """A token of each line and its log-probability."""
@@ -241,18 +259,16 @@ class _Sampler:
         tokens = (logprobs - noise).argmax(-1)
         return tokens, logprobs.gather(1, tokens[:, None])[:, 0]
 
-    def _flags(self, scripts: dict[int, _Script], count: int, size: int) -> torch.Tensor | None:
-        """Which tokens may come, (lines, vocabulary); None if there are no masks."""
-        if all(script.state is None for script in scripts.values()):
-            return None
-        bits = np.full((count, -(-size // 32)), -1, dtype=np.int32)
-        for line, script in scripts.items():
-            if script.state is not None:
-                left = self._sampling.limit - len(script.logprobs)
-                script.state.fill_bitmask(bits, line, left=left)
-            if self._sampling.keep_masks:
-                # A view would keep the masks of the whole batch.
-                script.masks.append(bits[line].copy())
+    def _flags(
+        self, masks: Masks, scripts: dict[int, _Script], count: int, size: int
+    ) -> torch.Tensor:
+        """Which tokens may come, (lines, vocabulary)."""
+        found = masks.bits([script.slot for script in scripts.values()])
+        if self._sampling.keep_masks:
+            for script, mask in zip(scripts.values(), found, strict=True):
+                script.masks.append(mask)
+        bits = np.full((count, found.shape[1]), -1, dtype=np.int32)
+        bits[list(scripts)] = found
         return unpacked(torch.from_numpy(bits).to(self._device), size)
 
 
