@@ -6,6 +6,7 @@ import math
 import shutil
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -55,7 +56,7 @@ def datasets(tmp_path_factory):
     valid, construct, refine = [], [], []
     for number, workload in enumerate(WORKLOADS):
         prompt = dumps(workload_of(spaces.module(workload)))
-        scripts = [each["script"] for each in examples_of(workload)][:3]
+        scripts = [each["script"] for each in islice(examples_of(workload), 3)]
         row = {"key": f"{number + 1:x}", "family": "dense", "target": "llvm-4", "prompt": prompt}
         times = {"latency": 1e-5, "best_latency": 1e-5}
         valid += [{**row, "script": script, "reproduced": True} for script in scripts]

@@ -172,6 +172,7 @@ def _finished(
 
 
 def _context(workload: Workload) -> ms.TuneContext:
+    import_intrinsics()  # else the context does it, in half a minute
     generator = ms.space_generator.PostOrderApply(
         sch_rules=workload.rules, postprocs=workload.rules, mutator_probs={}
     )

@@ -22,7 +22,7 @@ from tvm.s_tir.schedule import Trace
 
 from tracescript import dumps, loads
 from tracescript.proposals import sampled_part
-from tracescript.tvm import from_tvm, to_tvm
+from tracescript.tvm import from_tvm, import_intrinsics, to_tvm
 from tracescript.workloads import Workload
 from training.data.draws import Sketch
 from training.evaluate.build import module_of_prompt, target_of, workload_of_prompt
@@ -91,6 +91,7 @@ def rules_of(workload: Workload, target: str) -> str:
 
 
 def _context(job: StepJob) -> ms.TuneContext:
+    import_intrinsics()  # else the context does it, in half a minute
     rules = rules_of(workload_of_prompt(job.prompt), job.target)
     strategy = ms.search_strategy.EvolutionarySearch(
         population_size=job.population,

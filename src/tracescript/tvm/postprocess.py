@@ -11,6 +11,7 @@ from typing import Any
 from tvm.s_tir import meta_schedule as ms
 
 from tracescript.errors import ReplayError
+from tracescript.tvm.intrinsics import import_intrinsics
 from tracescript.tvm.reasons import reason_of
 
 __all__ = ["Postprocessors"]
@@ -28,6 +29,7 @@ class Postprocessors:
     """
 
     def __init__(self, module: Any, target: Any) -> None:
+        import_intrinsics()  # else the context does it, in half a minute
         generator = ms.space_generator.PostOrderApply(
             sch_rules="from-target", postprocs="from-target", mutator_probs={}
         )
