@@ -1,7 +1,7 @@
 """Hypothesis profiles: choose one with HYPOTHESIS_PROFILE, `ci` is the default.
 
-One thread for torch, here and in the processes of tests: others run beside it, and threads that wait
-for each other on busy cores take many times as long.
+One thread for torch, here and in the processes of tests: others run beside it, and threads that
+wait for each other on busy cores take many times as long.
 """
 
 import os
